@@ -251,7 +251,7 @@ static int run_row(const struct run *r, bool tof)
 	const struct iso_ray ray = ray_of(r->p, tof);
 	struct bench_row row = { .bench = "ray", .events = (double)r->e.n };
 	struct timing t = { 0 };
-	char known[40] = "", many[80] = "";
+	char known[40] = "", many[100] = "";
 	int st = time_operator(&t, r, &ray);
 
 	if (st) return st;
@@ -270,8 +270,8 @@ static int run_row(const struct run *r, bool tof)
 		t.ratio.median, "visits_expected", t.known > 0 ? record_real(t.known) : json_null(), "images",
 		(json_int_t)set.images, "many_step_s", t.many.median);
 	if (set.images > 0)
-		snprintf(many, sizeof many, "; step of %d images %.3g s, %.2f of a step an image",
-		         (int)set.images, t.many.median,
+		snprintf(many, sizeof many, "; step of %d images %.3g s, %.3g ms and %.2f of a step an image",
+		         (int)set.images, t.many.median, 1e3 * t.many.median / (double)set.images,
 		         t.many.median / t.s.step.median / (double)set.images);
 	if (t.known > 0) snprintf(known, sizeof known, " (known: %g)", t.known);
 	snprintf(row.note, sizeof row.note,
@@ -327,6 +327,14 @@ static int plan(struct cmd *c, const struct problem *p)
 	iso_plan_add(&lines, "image and its update", iso_grid_voxels(&p->grid), 2 * sizeof(iso_real),
 	             iso_ctx_is_cuda(c->ctx));
 	iso_ray_plan(&lines, c->ctx, &ray, n);
+	if (set.images > 0) {
+		bool cuda = iso_ctx_is_cuda(c->ctx);
+
+		iso_plan_add(&lines, "images of a step, and their updates", iso_grid_voxels(&p->grid),
+		             set.images * 2 * (int64_t)sizeof(iso_real), cuda);
+		iso_plan_add(&lines, "weights of events", n, set.images * (int64_t)sizeof(iso_real), cuda);
+		iso_ray_many_plan(&lines, c->ctx, &ray, n);
+	}
 	return cmd_plan(c, &lines);
 }
 

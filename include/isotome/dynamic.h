@@ -11,6 +11,7 @@
 
 #include "isotome/algo.h"
 #include "isotome/problem.h"
+#include "isotome/ray.h"
 
 ISO_BEGIN_C
 
@@ -44,11 +45,15 @@ ISO_CHECKED int iso_part_events(unsigned char *kept, int64_t n, const uint64_t *
 /* ---- several images through one traversal of the rays ---- */
 
 /* iso_op_em_step of several images, each with counts of its own, in one pass over the rays where the operator can, else one
-   after the other. Both give the same bits. x and acc: `images` images, one behind the other. y: n_out counts of each
+   after the other. Both give the same bits on the CPU. On CUDA they may differ in the last bits of a float, in model ray; but an
+   image has the same bits among any others, and in whatever place. x and acc: `images` images, one behind the other. y: n_out counts of each
    image, one behind the other, in the operator's order; data->y must be NULL. stat: one an image, without log-likelihood
    (NaN). */
 ISO_CHECKED int iso_op_em_step_many(iso_real *acc, struct iso_em_stat *stat, iso_op *op, int sub, int images,
                                     const iso_real *x, const iso_real *y, const struct iso_em_data *data);
+
+/* Adds what such steps of n events take on CUDA besides iso_ray_plan, for any number of images; on the CPU nothing. */
+void iso_ray_many_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n);
 
 typedef struct iso_replicator iso_replicator;
 

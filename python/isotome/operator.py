@@ -202,8 +202,9 @@ class Operator:
     ) -> Array:
         """em_step of several images, each with counts of its own: x[k] and y[k] belong together.
 
-        Model ray on the CPU traces each line once for all of them; other operators take a step an image. Both give
-        the bits of em_step. All images share add, mult and sens.
+        Model ray traces each line once for all of them (on CUDA: for four of them); other operators take a step an
+        image. They have the bits of em_step, but for the last digits of model ray on CUDA. All images share add, mult
+        and sens.
         """
         a = Arguments(waits=True)
         n = len(x)

@@ -9,8 +9,9 @@ import isotome
 
 
 @pytest.fixture(scope="module")
-def problem():
-    return isotome.ray(make_lines(800), grid=(16, 12, 8), voxel=4, sens="none", iterations=2, replicates=5)
+def problem(context):
+    lines = make_lines(800)
+    return isotome.ray(lines, grid=(16, 12, 8), voxel=4, sens="none", iterations=2, replicates=5, context=context)
 
 
 def test_weights_and_parts():

@@ -661,11 +661,153 @@ static void check_bytes(iso_ctx *cuda)
 	}
 }
 
+/* ---- several images through one traversal ---- */
+
+enum { IMAGES = 5 };
+
+/* Images of different sizes and their counts: weights of replicates; the last has a line of too many counts for bricks. */
+struct images {
+	iso_op *op;
+	int64_t voxels;
+	iso_real *x, *y; /* on the device */
+	struct iso_em_data d;
+	iso_real *acc; /* on the host */
+	struct iso_em_stat stat[IMAGES];
+};
+
+static struct images images_begin(iso_ctx *ctx, const struct setting *s, const struct iso_events *e)
+{
+	struct iso_ray p = model_of(s, s->n_sub);
+	struct images m = { .voxels = iso_grid_voxels(s->grid) };
+	iso_real *x = calloc((size_t)(IMAGES * m.voxels), sizeof *x), *one = some_image(s->grid);
+	iso_real *y = calloc((size_t)(IMAGES * e->n), sizeof *y), *add = calloc((size_t)e->n, sizeof *add),
+		 *mult = calloc((size_t)e->n, sizeof *mult);
+	unsigned char *w = calloc((size_t)e->n, 1);
+
+	for (int k = 0; k < IMAGES; k++) {
+		OK(iso_replicate_weights(w, e->n, NULL, 1, k, ISO_DRAW_EVENTS));
+		for (int64_t i = 0; i < m.voxels; i++)
+			x[k * m.voxels + i] = (iso_real)(pow(.1, k) * (one[(i + 5 * k) % m.voxels] + .1));
+		for (int64_t j = 0; j < e->n; j++) y[k * e->n + j] = w[j];
+	}
+	y[(IMAGES - 1) * e->n + 1] = 300; /* in every first subset */
+	for (int64_t j = 0; j < e->n; j++) {
+		add[j] = (iso_real)(j % 3 == 0 ? .5 : 0);
+		mult[j] = (iso_real)(j % 11 == 0 ? 0 : 1);
+	}
+	OK(iso_ray_create(&m.op, ctx, &p, e));
+	m.x = to_device(ctx, IMAGES * m.voxels, x);
+	m.y = to_device(ctx, IMAGES * e->n, y);
+	m.d = (struct iso_em_data){ NULL, to_device(ctx, e->n, add), to_device(ctx, e->n, mult) };
+	free(x);
+	free(y);
+	free(one);
+	free(add);
+	free(mult);
+	free(w);
+	return m;
+}
+
+static void images_end(struct images *m)
+{
+	iso_ctx *ctx = iso_op_ctx(m->op);
+
+	device_free(ctx, m->x);
+	device_free(ctx, m->y);
+	device_free(ctx, (void *)m->d.add);
+	device_free(ctx, (void *)m->d.mult);
+	iso_op_free(m->op);
+}
+
+/* Images first ... first + n - 1 of the step of a subset, in one call, or each by itself. */
+static iso_real *step_of_images(struct images *m, int sub, int first, int n, bool each)
+{
+	iso_ctx *ctx = iso_op_ctx(m->op);
+	int64_t rows = iso_op_n_out(m->op);
+	iso_real *acc = to_device(ctx, n * m->voxels, NULL);
+
+	if (!each)
+		OK(iso_op_em_step_many(acc, m->stat + first, m->op, sub, n, m->x + first * m->voxels,
+		                       m->y + first * rows, &m->d));
+	for (int k = first; each && k < first + n; k++) {
+		struct iso_em_data d = m->d;
+
+		d.y = m->y + k * rows;
+		OK(iso_op_em_step(acc + (k - first) * m->voxels, m->stat + k, m->op, sub,
+		                  m->x + k * m->voxels, &d));
+	}
+	iso_real *host = to_host(ctx, n * m->voxels, acc);
+
+	device_free(ctx, acc);
+	return host;
+}
+
+static void check_each(struct images *m, int number, const iso_real *all)
+{
+	const size_t bytes = (size_t)m->voxels * sizeof *all;
+	struct iso_em_stat stat[IMAGES];
+
+	memcpy(stat, m->stat, sizeof stat);
+	iso_real *each = step_of_images(m, 0, 0, IMAGES, true);
+
+	for (int k = 0; k < IMAGES; k++) {
+		const iso_real *got = all + k * m->voxels, *want = each + k * m->voxels;
+		double d = off(m->voxels, got, want, NULL);
+
+		print_message("setting %d, image %d of %d: relative difference %.2g\n", number, k, IMAGES, d);
+		BELOW(d, 1e-5);
+		NEAR((double)stat[k].used, (double)m->stat[k].used, 1);
+		NEAR(stat[k].counts, m->stat[k].counts, 12);
+		NEAR(stat[k].lost, m->stat[k].lost, 12);
+		assert_true(isnan(stat[k].loglik));
+	}
+	assert_memory_equal(all + (IMAGES - 1) * m->voxels, each + (IMAGES - 1) * m->voxels, bytes);
+	free(each);
+}
+
+/* Every batch, at any place in it. */
+static void check_batches(struct images *m, const iso_real *all)
+{
+	for (int n = 1; n < IMAGES; n++)
+		for (int first = 0; first + n <= IMAGES; first += n) {
+			iso_real *got = step_of_images(m, 0, first, n, false);
+
+			assert_memory_equal(got, all + first * m->voxels, n * m->voxels * sizeof *got);
+			free(got);
+		}
+}
+
+static void check_images(iso_ctx *cuda)
+{
+	/* lengths, all axes, TOF by the middle, by erf, in bins, the same by Joseph, several lines */
+	static const int which[] = { 1, 2, 3, 5, 7, 8, 10, 12, 17, 18 };
+
+	for (int i = 0; i < N_OF(which); i++) {
+		const struct setting *s = settings + which[i];
+		struct iso_events e = ring_events(s, MANY);
+		struct images m = images_begin(cuda, s, &e);
+		iso_real *all = step_of_images(&m, 0, 0, IMAGES, false);
+
+		check_each(&m, which[i], all);
+		check_batches(&m, all);
+		if (s->n_sub == 1) { /* all rows are those of the one subset */
+			iso_real *rows = step_of_images(&m, ISO_ALL, 0, IMAGES, false);
+
+			assert_memory_equal(rows, all, IMAGES * m.voxels * sizeof *all);
+			free(rows);
+		}
+		free(all);
+		images_end(&m);
+		iso_events_free(&e);
+	}
+}
+
 CUDA_TEST(cuda_packs, check_packs)
 CUDA_TEST(cuda_rows_of_packs, check_rows)
 CUDA_TEST(cuda_bytes_of_an_event, check_bytes)
 CUDA_TEST(cuda_short_of_memory, check_short_memory)
 CUDA_TEST(cuda_many_events_as_on_the_cpu, check_against_cpu)
+CUDA_TEST(cuda_several_images, check_images)
 CUDA_TEST(cuda_projections_as_on_the_cpu, check_projections)
 CUDA_TEST(cuda_events_in_any_order, check_order)
 CUDA_TEST(cuda_events_in_parts, check_parts)
@@ -674,6 +816,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cuda_many_events_as_on_the_cpu),
+		cmocka_unit_test(cuda_several_images),
 		cmocka_unit_test(cuda_projections_as_on_the_cpu),
 		cmocka_unit_test(cuda_events_in_any_order),
 		cmocka_unit_test(events_in_parts),

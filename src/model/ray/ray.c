@@ -348,10 +348,10 @@ enum { CUDA_ORDERED = 40, CUDA_JOSEPH = 16, CUDA_SLOT = 4, CUDA_SUMS = 12, CUDA_
 enum { CUDA_SORT = 18, CUDA_FOUND = 3 };
 #define CUDA_LISTED 1.6
 
-/* Bricks that a ray crosses: slabs of 16 slices (8 with TOF), and about 4 in 10 more. */
-static int64_t bricks_of_ray(const struct ray_model *m)
+/* Bricks that a ray crosses: slabs of 16 slices (8 with TOF, or where a brick holds several images), and about 4 in 10 more. */
+static int64_t bricks_of_ray(const struct ray_model *m, int images)
 {
-	double slices = fmax(m->grid.n[0], m->grid.n[1]), thick = 16;
+	double slices = fmax(m->grid.n[0], m->grid.n[1]), thick = images > 1 ? 8 : 16;
 
 	if (m->tof.measure != RAY_LENGTH && isfinite(m->tof.half)) {
 		slices = fmin(slices, 2 * m->tof.half / fmin(m->grid.voxel[0], m->grid.voxel[1]));
@@ -368,9 +368,9 @@ static int64_t ordered_bytes(const struct ray_model *m)
 	       (CUDA_ORDERED + (lines > 1 ? CUDA_SLOT : 0) + (m->projector == ISO_JOSEPH ? CUDA_JOSEPH : 0));
 }
 
-static int64_t listed_bytes(const struct ray_model *m)
+static int64_t listed_bytes(const struct ray_model *m, int images)
 {
-	return (int64_t)(m->spread.lines * CUDA_LISTED * (double)bricks_of_ray(m));
+	return (int64_t)(m->spread.lines * CUDA_LISTED * (double)bricks_of_ray(m, images));
 }
 
 int64_t iso_ray_event_bytes(const iso_ctx *ctx, const struct iso_ray *p)
@@ -380,23 +380,23 @@ int64_t iso_ray_event_bytes(const iso_ctx *ctx, const struct iso_ray *p)
 	if (iso_ray_model(&m, p, 1)) return 0;
 	if (!iso_ctx_is_cuda(ctx))
 		return (int64_t)sizeof(struct iso_event) * (1 + m.tof.each) + (int64_t)sizeof *m.row;
-	return ordered_bytes(&m) + listed_bytes(&m);
+	return ordered_bytes(&m) + listed_bytes(&m, 1);
 }
 
 int64_t iso_ray_held_bytes(const struct iso_ray *p)
 {
 	struct ray_model m = { .n = 1 };
 
-	return iso_ray_model(&m, p, 1)
-	               ? 0
-	               : (int64_t)sizeof(struct iso_event) + CUDA_NUMBER * m.spread.lines + listed_bytes(&m);
+	return iso_ray_model(&m, p, 1) ? 0
+	                               : (int64_t)sizeof(struct iso_event) + CUDA_NUMBER * m.spread.lines +
+	                                         listed_bytes(&m, 1);
 }
 
 /* Of a row of a pack in hand. */
 static int64_t work_bytes(const struct ray_model *m)
 {
 	return (int64_t)sizeof(struct iso_event) * (1 + m->tof.each) +
-	       m->spread.lines * (CUDA_SUMS + CUDA_SORT + CUDA_FOUND * bricks_of_ray(m));
+	       m->spread.lines * (CUDA_SUMS + CUDA_SORT + CUDA_FOUND * bricks_of_ray(m, 1));
 }
 
 int64_t iso_ray_pack_rows(const iso_ctx *ctx, const struct ray_model *m, int64_t rows)
@@ -413,9 +413,28 @@ void iso_ray_pack_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct r
                        int64_t n)
 {
 	iso_plan_add(plan, "events, ordered", n, ordered_bytes(m), true);
-	iso_plan_add(plan, "events of each brick", n, listed_bytes(m), true);
+	iso_plan_add(plan, "events of each brick", n, listed_bytes(m, 1), true);
 	iso_plan_add(plan, "events that are ordered together, and their sums",
 	             iso_ray_pack_rows(ctx, m, rows), work_bytes(m), true);
+}
+
+void iso_ray_many_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_ray *p, int64_t n)
+{
+	struct ray_model m = { .n = n };
+	struct iso_ray full;
+
+	if (!iso_ctx_is_cuda(ctx) || iso_sized_take(&full, "iso_ray", sizeof full, p) ||
+	    iso_ray_model(&m, &full, n))
+		return; /* iso_ray_create will say what is wrong */
+	/* an image and its sum; a sum and what it sends back; to find rays takes more than for one image */
+	int64_t voxel = RAY_GROUP * (int64_t)(sizeof(float) + sizeof(int64_t));
+	int64_t found = CUDA_FOUND * (bricks_of_ray(&m, RAY_GROUP) - bricks_of_ray(&m, 1));
+
+	iso_plan_add(plan, "several images, and their sums", iso_grid_voxels(&full.grid), voxel, true);
+	iso_plan_add(plan, "events of each brick, for several images", n, listed_bytes(&m, RAY_GROUP), true);
+	iso_plan_add(plan, "sums of events, for several images",
+	             iso_ray_pack_rows(ctx, &m, n / full.n_sub + 1),
+	             m.spread.lines * (RAY_GROUP * CUDA_SUMS + found), true);
 }
 
 double iso_ray_additions(const struct ray_model *m)

@@ -15,6 +15,8 @@
    what ordering and a step take besides the packs stays small. */
 #define RAY_PACK_RAYS (1 << 25)
 
+#define RAY_GROUP 4 /* images that a ray carries at once on CUDA, in a step of several */
+
 /* Several lines an event: their ends lie on rectangles around its two points, one side along the
    tangent around z, the other along z. A row is the mean over its lines. */
 struct ray_spread {

@@ -18,7 +18,7 @@
 #define SHIFTED .5 /* of an sd: a region is told */
 
 enum {
-	BATCH = 4, /* on the CPU: docs/error-bars.md has what others take */
+	BATCH = 4, /* docs/error-bars.md has what others take */
 	MOST_BATCH = 64,
 	MOST_LABEL = 100000,
 };
@@ -99,7 +99,7 @@ int replicates_check(const iso_problem *p)
 static int batch_of(const struct recon *r)
 {
 	const struct replicates *s = &r->s->replicates;
-	int64_t batch = s->batch ? s->batch : iso_ctx_is_cuda(r->ctx) ? 1 : BATCH;
+	int64_t batch = s->batch ? s->batch : BATCH;
 
 	return (int)(batch < s->n ? batch : s->n);
 }

@@ -445,6 +445,7 @@ static void ray_plan(iso_problem *problem, struct iso_plan *plan, const struct m
 		iso_plan_add(plan, "numbers of events, subset by subset", n, 3 * sizeof(int64_t), false);
 	ray_plan_inputs(ray, plan, iso_ctx_is_cuda(problem->ctx));
 	(ray->motion.all ? iso_ray_moved_plan : iso_ray_plan)(plan, problem->ctx, &p, n);
+	if (problem->s.replicates.n > 0 && !ray->motion.all) iso_ray_many_plan(plan, problem->ctx, &p, n);
 }
 
 /* What the image is made of, and `from` which file of the cache it comes; "": none. */

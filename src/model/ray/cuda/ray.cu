@@ -5,6 +5,7 @@
 #include "ray_respond.cuh"
 #include "ray_row.cuh"
 #include "ray_load.cuh"
+#include "ray_many.cuh"
 
 #include "core/progress.h"
 
@@ -49,8 +50,13 @@ struct ray_window {
 	float from, below;
 };
 
+/* How steps of several images go. */
+enum way_of_images { WAY_UNKNOWN, WAY_GROUPS, WAY_EACH };
+
 struct ray_cuda_work {
-	struct ray_sum *sum; /* of this operator's own steps; made by the first */
+	struct ray_sum *sum;     /* of this operator's own steps; made by the first */
+	enum way_of_images way;  /* on all ranks; the first step of several images finds it, */
+	struct ray_group *group; /* and makes this */
 	struct ray_brick_work brick;
 	struct ray_levels *levels; /* on the device */
 };
@@ -222,9 +228,8 @@ static int sum_create(void **out, iso_ctx *ctx, const struct ray_model *m)
 /* The scale of the sums: in bricks the bits of a term are few. */
 static double scale_of(const struct ray_sum *sum, const struct ray_counts *c, double most)
 {
-	/* EM: x w / q <= 1 for every count */
 	double whole = iso_fixed_scale(sum->u ? ratio_bound(c->rows, most, sum->times) : c->sum);
-	double brick = ldexp(1, RAY_BRICK_BITS - (most > 1 ? ilogb(most) + 1 : 0));
+	double brick = iso_ray_brick_unit(most);
 
 	if (!sum->bricks) return whole;
 	return sum->u ? fmin(brick, whole) : brick;
@@ -598,6 +603,34 @@ static int ray_em_step(const iso_op *op, int sub, iso_real *acc, const iso_real 
 	return st;
 }
 
+/* Groups of images go through packs, or none does on any rank. Collective at the first step. */
+static int find_way(const iso_op *op)
+{
+	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
+	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
+	double without = !c->pack || !iso_ray_brick_serves(&c->m);
+	int st = ISO_OK;
+
+	if (w->way == WAY_UNKNOWN && !(st = iso_comm_max(op->ctx, st, &without, 1)))
+		w->way = without > 0 ? WAY_EACH : WAY_GROUPS;
+	return st;
+}
+
+static int ray_em_step_many(const iso_op *op, int sub, int images, iso_real *acc, const iso_real *x,
+                            const iso_real *y, const struct iso_em_data *d, struct iso_em_stat *s)
+{
+	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
+	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
+	struct ray_packs packs = { c->pack, c->first };
+	struct ray_images all = { images, acc, x, y, d, s };
+
+	int st = find_way(op);
+
+	if (st) return st;
+	if (w->way == WAY_EACH) return iso_em_step_each(op, sub, images, acc, x, y, d, s);
+	return iso_ray_group_step(&w->group, op, &c->m, &packs, sub, &all);
+}
+
 static int ray_ratio_step(const iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep, const iso_real *x,
                           const iso_real *u, const struct iso_em_data *d, struct iso_ratio_stat *s)
 {
@@ -614,6 +647,7 @@ static void ray_close(iso_op *op)
 
 	cudaStreamSynchronize(iso_stream(op->ctx)); /* it may still add to the sums of others */
 	sum_free(w->sum);
+	iso_ray_group_free(w->group);
 }
 
 static int64_t most_slots(const iso_op *op)
@@ -652,7 +686,7 @@ static const struct iso_op_fn ray_fn_cuda = {
 	NULL,
 	sizeof(struct ray_cuda_work),
 	NULL,
-	NULL,
+	ray_em_step_many,
 	NULL,
 };
 

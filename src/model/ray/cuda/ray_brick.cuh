@@ -71,6 +71,7 @@ struct __align__(16) ray_reach
 
 #define RAY_SLICES_THIN 8 /* of a brick along the main axis */
 #define RAY_SLICES_THICK 16
+#define RAY_GROUP_SLICES RAY_SLICES_THIN /* of a brick that holds RAY_GROUP images */
 #define RAY_NO_SLOT 0xffffffffu
 #define RAY_MARK 0x80000000u /* on a slot: the ray leaves the brick neither along b nor c */
 
@@ -162,10 +163,13 @@ struct ray_pack {
 	const unsigned *sorted;
 };
 
-/* Finds the rays of every brick, for a pack that is filled otherwise. keep: the lists that they leave, and no more, in
-   this room; NULL: in the finder, until it is used again. */
+/* Finds the rays of every brick, for a pack that is filled otherwise, whose hulls the finder has. images: that a brick holds, 1 or
+   RAY_GROUP. keep: the lists that they leave, and no more, in this room; NULL: in the finder, until it is used again. */
 int iso_ray_lists_fill(struct ray_pack *p, struct ray_finder *f, iso_ctx *ctx, const struct ray_model *m,
-                       struct iso_room *keep);
+                       int images, struct iso_room *keep);
+
+/* The hulls of a pack that has been filled. */
+int iso_ray_pack_hulls(const struct ray_pack *p, struct ray_hull *hull, iso_ctx *ctx);
 
 /* Work space to order up to `most` rays, made once. */
 struct ray_packer;
@@ -232,6 +236,9 @@ int iso_ray_brick_back_signed(struct ray_brick_work *w, iso_ctx *ctx, const stru
 
 /* Bits after the binary point of a term of the EM step. A term is at most 1; one of 1/1000 has 18 bits. */
 #define RAY_BRICK_BITS 28
+
+/* What the terms of an EM step are multiplied by; most: the largest count. x w / q <= 1 for every count. */
+double iso_ray_brick_unit(double most);
 
 /* Scale of ray_brick_work.sum for images with values below 2: the sum along the longest ray is below 2^62. */
 double iso_ray_brick_scale(const struct ray_grid *g);

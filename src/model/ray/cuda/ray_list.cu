@@ -309,23 +309,25 @@ static void cut(struct ray_bricks *g, int slices, int words)
 }
 
 /* Thick bricks have fewer faces, but short TOF windows fill only part of them. */
-static int choose_slices(const struct ray_model *m)
+static int choose_slices(const struct ray_model *m, int images)
 {
+	if (images > 1) return RAY_GROUP_SLICES;
 	double voxel = fmax(m->grid.voxel[0], fmax(m->grid.voxel[1], m->grid.voxel[2]));
 
 	return m->tof.measure != RAY_LENGTH && 2 * m->tof.half < 60 * voxel ? RAY_SLICES_THIN
 	                                                                    : RAY_SLICES_THICK;
 }
 
-static struct ray_wall cut_grid(const iso_ctx *ctx, const struct ray_model *m, const struct ray_pack *p)
+static struct ray_wall cut_grid(const iso_ctx *ctx, const struct ray_model *m, const struct ray_pack *p,
+                                int images)
 {
 	struct ray_wall w = ISO_ZERO;
 	int bytes = 0;
 
 	cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, ctx->cuda_device);
-	/* values and sums of a brick, the table of bins, and a little else */
-	w.words = (bytes - 1024 - iso_ray_bin_cells(&m->tof) * (int)sizeof(float4)) / 8;
-	w.slices = choose_slices(m);
+	/* values and sums of a brick for each image, the table of bins, and a little else */
+	w.words = (bytes - 1024 - iso_ray_bin_cells(&m->tof) * (int)sizeof(float4)) / (8 * images);
+	w.slices = choose_slices(m, images);
 	for (int a = 0; a < 3; a++) {
 		const struct ray_bundle *u = p->bundle + a;
 		struct ray_bricks *g = w.b + w.n;
@@ -351,9 +353,9 @@ static struct ray_wall cut_grid(const iso_ctx *ctx, const struct ray_model *m, c
 /* ---- all of it ---- */
 
 /* Chunks that n rays should need: each crosses some slabs, and about a third more bricks. */
-static int64_t guess(const struct ray_model *m, int64_t n)
+static int64_t guess(const struct ray_model *m, int images, int64_t n)
 {
-	double voxel = fmin(m->grid.voxel[0], m->grid.voxel[1]), slices = choose_slices(m);
+	double voxel = fmin(m->grid.voxel[0], m->grid.voxel[1]), slices = choose_slices(m, images);
 	double slabs = fmax(m->grid.n[0], m->grid.n[1]) / slices + 1;
 	double window = 2 * m->tof.half / voxel / slices + 1;
 
@@ -610,7 +612,7 @@ static int join(struct search *s, struct ray_hull **joint, iso_ctx *ctx)
 }
 
 int iso_ray_lists_fill(struct ray_pack *p, struct ray_finder *f, iso_ctx *ctx, const struct ray_model *m,
-                       struct iso_room *keep)
+                       int images, struct iso_room *keep)
 {
 	struct ray_lists *l = &p->lists;
 	struct ray_hull *joint = NULL;
@@ -618,7 +620,7 @@ int iso_ray_lists_fill(struct ray_pack *p, struct ray_finder *f, iso_ctx *ctx, c
 	int64_t used[2] = { 0, 0 };
 	int st;
 
-	s.wall = cut_grid(ctx, m, p);
+	s.wall = cut_grid(ctx, m, p, images);
 	s.line = p->line;
 	s.hull = f->hull;
 	s.wider = m->projector == ISO_JOSEPH ? MARGIN : 0;
@@ -627,7 +629,7 @@ int iso_ray_lists_fill(struct ray_pack *p, struct ray_finder *f, iso_ctx *ctx, c
 	if (s.wall.bricks == 0) return ISO_OK; /* all rays miss */
 	s.parts = share(&s.wall);
 	st = join(&s, &joint, ctx);
-	if (!st) st = search_all(&s, f, ctx, guess(m, p->rows.n * p->lines), used);
+	if (!st) st = search_all(&s, f, ctx, guess(m, images, p->rows.n * p->lines), used);
 	if (!st) st = make_lists(l, f, ctx, keep, used);
 	cudaFree(joint);
 	return st;

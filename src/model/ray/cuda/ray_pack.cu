@@ -259,6 +259,22 @@ static __global__ void fill(struct ray_model m, enum ray_rule rule, struct ray_p
 	}
 }
 
+static __global__ void find_hulls(struct ray_pack p, struct ray_hull *hull)
+{
+	ISO_GRID_LOOP (i, p.at.slot[MISSED]) { /* whole warps, as above */
+		struct ray_line l = p.line[i];
+		struct ray_hull h = hull_of(&l, p.ray[i] != RAY_NO_RAY);
+
+		if (i % RAY_PACKET == 0) hull[i / RAY_PACKET] = h;
+	}
+}
+
+int iso_ray_pack_hulls(const struct ray_pack *p, struct ray_hull *hull, iso_ctx *ctx)
+{
+	find_hulls<<<iso_blocks(p->slots), ISO_THREADS, 0, iso_stream(ctx)>>>(*p, hull);
+	return iso_cuda_launched("hulls of packets");
+}
+
 /* ---- memory ---- */
 
 int64_t iso_ray_pack_slots(int64_t n)
@@ -457,5 +473,5 @@ int iso_ray_pack_fill(struct ray_pack *p, struct ray_packer *k, iso_ctx *ctx, co
 	p->rule = choose_rule(m);
 	describe(p, extent);
 	if ((st = iso_ray_pack_again(p, k, ctx, m, e))) return st;
-	return iso_ray_lists_fill(p, &k->finder, ctx, m, keep);
+	return iso_ray_lists_fill(p, &k->finder, ctx, m, 1, keep);
 }
