@@ -51,6 +51,7 @@
 #include "isotome/warp.h"
 #include "isotome/algo.h"
 #include "isotome/dynamic.h"
+#include "isotome/kinetics.h"
 #include "isotome/register.h"
 #include "isotome/prior.h"
 #include "isotome/map.h"

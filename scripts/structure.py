@@ -43,6 +43,7 @@ ORDER = (
     "src/text",
     "src/scanner",
     "src/dynamic",
+    "src/kinetics",
     "src/tissue",
     "src/physics",
     "src/motion",

@@ -2,7 +2,7 @@
 /* The stored table of elements: curves of straight lines in log-log. */
 #include "material.h"
 
-/* WEIGHT: y in g/mol. The first three curves are cross sections, as in enum iso_curve: x in keV, y in
+/* WEIGHT: y in g/mol. The first three curves are cross sections, as in enum iso_element_curve: x in keV, y in
    cm^2/g, each line within 0.03 % of the sum of the three. FORM: x in 1/Angstrom, y in electrons,
    within 0.5 % or 1e-4 Z. */
 enum what { WEIGHT, PHOTO, COMPTON, COHERENT, FORM };
@@ -41,7 +41,7 @@ static int find(int z, enum what what, double x)
 }
 
 /* Beyond its ends a curve goes on level. */
-static double at(int z, enum iso_curve curve, double x)
+static double at(int z, enum iso_element_curve curve, double x)
 {
 	const enum what what = (enum what)(PHOTO + curve);
 	int i = find(z, what, x);

@@ -22,7 +22,7 @@ static void fill_mu(struct iso_material *m, const struct iso_formula *f, const s
 			for (int e = 0; e < f->n; e++) {
 				double part = f->atoms[e] * source->weight(f->z[e]);
 
-				cs += part * source->at(f->z[e], (enum iso_curve)k, MATERIAL_LOW + i);
+				cs += part * source->at(f->z[e], (enum iso_element_curve)k, MATERIAL_LOW + i);
 				mass += part;
 			}
 			sum += cs / mass * density / 10;

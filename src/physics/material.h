@@ -8,12 +8,12 @@
 /* ---- elements: where cross sections come from, xraylib or a stored table ---- */
 
 /* Cross sections, cm^2/g at 10 to 520 keV, and F(q) of coherent scatter, q in 1/Angstrom. */
-enum iso_curve { ISO_PHOTO, ISO_COMPTON, ISO_COHERENT, ISO_FORM };
+enum iso_element_curve { ISO_PHOTO, ISO_COMPTON, ISO_COHERENT, ISO_FORM };
 
 struct iso_elements {
 	const char *name;
 	double (*weight)(int z); /* g/mol; 0: the source does not have the element */
-	double (*at)(int z, enum iso_curve curve, double x);
+	double (*at)(int z, enum iso_element_curve curve, double x);
 };
 
 extern const struct iso_elements iso_elements_stored;

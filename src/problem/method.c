@@ -160,6 +160,7 @@ static bool is_on(const iso_problem *p, const char *name)
 int method_choose(iso_problem *p)
 {
 	struct settings *s = &p->s;
+	const unsigned more = s->kinetics.model ? TAKES_PENALTY : 0; /* of its coefficients */
 	const struct opt *o;
 
 	s->how = s->follow.on          ? p->m->follow
@@ -169,7 +170,7 @@ int method_choose(iso_problem *p)
 		return iso_fail(ISO_EARG, "'method' is '%s', which model %s has not", s->method, p->m->name);
 	for (int k = 0; (o = opt_at(p->sets, k)) && !p->like; k++) {
 		if (!o->given) continue;
-		if (o->goes & ~(s->how->takes | p->m->has)) return refuse(p, o);
+		if (o->goes & ~(s->how->takes | p->m->has | more)) return refuse(p, o);
 		if (o->with && !is_on(p, o->with))
 			return iso_fail(ISO_EARG, "'%s' needs '%s'", o->name, o->with);
 	}

@@ -55,6 +55,8 @@ struct model_subsets {
 	int n;
 	enum iso_subset_rule rule;
 	uint64_t seed;
+	int parts; /* as struct iso_ray has them; 0: none. Of model ray alone */
+	const int32_t *part;
 };
 
 /* One time of the scan: conventions.md, "Times, decay, dead time". */

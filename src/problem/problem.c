@@ -61,6 +61,7 @@ static void fill_tables(iso_problem *p)
 		[SET_UNITS] = units_params(&s->units),
 		[SET_SQUARES] = cg_params(&s->squares),
 		[SET_REPLICATES] = replicates_params(&s->replicates),
+		[SET_KINETICS] = kinetics_params(&s->kinetics),
 		[SET_CHECKS] = { "Checks", p->fit },
 	};
 
@@ -146,6 +147,7 @@ void iso_problem_free(iso_problem *p)
 	problem_unload(p);
 	frames_free(&p->s.frames);
 	units_free(&p->s.units);
+	kinetics_free(&p->s.kinetics);
 	replicates_free(p->replicated);
 	record_free(&p->own); /* of zeros where the record is a command's */
 	json_decref(p->blank);

@@ -44,6 +44,14 @@ int recon_iteration_path(char path[PATH_MAX], const struct settings *s, int k, i
 	return n < PATH_MAX ? ISO_OK : iso_fail(ISO_EARG, "%s: name too long", s->out);
 }
 
+int recon_beside(char path[PATH_MAX], const struct settings *s, const char *what, const char *suffix)
+{
+	const int length = stem(s->out);
+	int n = snprintf(path, PATH_MAX, "%.*s%s%s", length, s->out, what, suffix ? suffix : s->out + length);
+
+	return n < PATH_MAX ? ISO_OK : iso_fail(ISO_EARG, "%s: name too long", s->out);
+}
+
 /* ---- what stands there ---- */
 
 /* What a run that continues finds in its place, with a record, it looks at itself (recon_complete): its own
@@ -97,7 +105,8 @@ static int check_unfinished(iso_problem *p, struct iso_names *names)
 			return iso_fail(ISO_EARG, "%s exists: 'resume' continues it, 'force' starts again",
 			                path[i]);
 	}
-	if (s->replicates.n > 0 && (st = replicates_files(p, names))) return st;
+	if (s->kinetics.model && (st = kinetics_files(p, names))) return st;
+	if (s->replicates.n > 0 && !s->kinetics.model && (st = replicates_files(p, names))) return st;
 	return names ? iso_names_check(names) : ISO_OK;
 }
 

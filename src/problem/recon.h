@@ -106,6 +106,22 @@ struct replicates {
 	struct opt opts[6];
 };
 
+enum { KINETIC_MAPS = 8 };
+
+/* Parameters of 'kinetics': kinetics/kinetics_params.c. */
+struct kinetics {
+	const char *model, *input, *decay, *unit, *basis; /* model NULL: none */
+	double zero_s, delay_s, plasma_ratio;
+	bool unitless;
+	int64_t inner;
+	struct opt opts[12];
+	/* what they say: */
+	const char *map[KINETIC_MAPS]; /* names; NULL: there are fewer */
+	struct iso_basis_spec *spec;   /* the words of `model`; NULL before they were checked */
+	double *beta;                  /* of the penalty, one a coefficient; NULL: `penalties` has one */
+	int n_beta;
+};
+
 enum { METHOD_WORDS = 24 };
 
 /* What the help says of methods and of defaults that depend on them: method.c. */
@@ -143,6 +159,7 @@ struct settings {
 	struct least_squares squares;
 	struct penalties penalties;
 	struct replicates replicates;
+	struct kinetics kinetics;
 	struct model_stream no_stream; /* of models that can't */
 	struct opt own[16], stream[4], stop[4];
 };
@@ -284,6 +301,25 @@ int replicates_run(struct replicated *made, struct recon *r, const iso_real *sta
                    const struct iso_sens *sens);
 int replicates_write(struct replicated *made, struct recon *r); /* files, before the image's own */
 void replicates_free(struct replicated *made);
+
+/* x.nii, "_sd": x_sd.nii; with a suffix that instead of its own. */
+int recon_beside(char path[PATH_MAX], const struct settings *s, const char *what, const char *suffix);
+
+/* Images of the coefficients of basis curves: kinetics/. */
+struct opt_set kinetics_params(struct kinetics *k);
+int kinetics_check(iso_problem *problem); /* after frames_check */
+void kinetics_free(struct kinetics *k);
+int kinetics_files(iso_problem *problem, struct iso_names *names); /* as problem_check_files */
+void kinetics_plan(const struct recon *r, struct iso_plan *plan, int64_t rows);
+
+/* What a run of them needs of whoever has the sensitivity. */
+struct kinetic_host {
+	int (*sens)(void *arg, struct iso_array *s); /* borrowed: the sensitivity, with PSF; after `select` */
+	int (*rounds)(void *arg, int64_t bin); /* for the scatter of the bin that is selected; NULL: none */
+	void *arg;
+};
+int kinetics_check_times(const struct frames *f, double duration_s); /* once the scan's duration is known */
+int kinetics_run(struct recon *r, struct iso_array *to, const struct kinetic_host *host);
 
 /* recon_sens.c: warns where the sensitivity image was made with other corrections than the run has. */
 int recon_compare_sens(struct record *run, const char *path);

@@ -78,7 +78,10 @@ static int plan(const struct em *e)
 	if (by_subset(e))
 		iso_plan_add(&p, "sensitivities of the subsets", n, s->subsets * (int64_t)sizeof(iso_real),
 		             false);
-	replicates_plan(&e->r, &p, rows);
+	if (s->kinetics.model)
+		kinetics_plan(&e->r, &p, rows);
+	else
+		replicates_plan(&e->r, &p, rows);
 	s->how->plan(&e->r, &e->map, &p, rows, m->by_events || by_subset(e) ? (int)s->subsets : 1);
 	m->plan(e->r.problem, &p, &s->by);
 	int st = m->way ? m->way(e->r.problem, &p) : ISO_OK;
@@ -724,15 +727,48 @@ static int reconstruct(struct em *e, struct iso_array *to)
 	return ISO_OK;
 }
 
+/* ---- kinetics: all bins at once ---- */
+
+static int sens_for_bins(void *arg, struct iso_array *s)
+{
+	struct em *e = arg;
+	int st = by_subset(e) ? iso_fail(ISO_EINPUT,
+	                                 "'kinetics' needs events, and these are the lines of a histogram")
+	                      : make_sens(e);
+
+	*s = e->sens;
+	return st;
+}
+
+static int rounds_of_bin(void *arg, int64_t bin)
+{
+	struct em *e = arg;
+
+	return e->r.m->rounds(e->r.problem, &e->plain, bin);
+}
+
+static int reconstruct_kinetics(struct em *e, struct iso_array *to)
+{
+	const struct kinetic_host host = { sens_for_bins, needs_rounds(e) ? rounds_of_bin : NULL, e };
+	int st = plan(e);
+
+	if (!st && e->r.m->sens_differs && e->r.m->sens_differs(e->r.problem))
+		st = iso_fail(ISO_EARG, "'kinetics' is of objects at rest");
+	problem_tell_idle(e->r.problem);
+	return st ? st : kinetics_run(&e->r, to, &host);
+}
+
 int recon_em(iso_problem *problem, struct iso_array *to)
 {
 	struct frames *f = &problem->s.frames;
-	struct em e = { .r = recon_of(problem, f->n, f->series) };
-	int st = frames_settle(problem, f, problem->found.duration_s);
+	const bool kinetics = problem->s.kinetics.model;
+	struct em e = { .r = recon_of(problem, kinetics ? 1 : f->n, f->series && !kinetics) };
+	int st = kinetics ? kinetics_check_times(f, problem->found.duration_s) : ISO_OK;
 
+	if (!st) st = frames_settle(problem, f, problem->found.duration_s);
 	if (!st) st = units_settle(problem);
 	if (!st && e.r.s->out && f->series) st = iso_write_check_series(e.r.s->out, f->n);
-	if (!st) st = reconstruct(&e, to);
+	if (!st) st = kinetics ? reconstruct_kinetics(&e, to) : reconstruct(&e, to);
 	iso_series_free(e.kept);
 	replicates_free(problem->replicated);
 	problem->replicated = st ? NULL : e.replicated;

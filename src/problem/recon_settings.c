@@ -156,8 +156,9 @@ static int check_subsets(iso_problem *problem)
 		                "'sens' is one image; the subsets of model %s see voxels differently, and "
 		                "their own are made without it",
 		                m->name);
-	s->by = (struct model_subsets){ (int)s->subsets, (enum iso_subset_rule)opt_place(rules, s->rule),
-		                        (uint64_t)s->seed };
+	s->by = (struct model_subsets){ .n = (int)s->subsets,
+		                        .rule = (enum iso_subset_rule)opt_place(rules, s->rule),
+		                        .seed = (uint64_t)s->seed };
 	return ISO_OK;
 }
 
@@ -188,6 +189,9 @@ int settings_check(iso_problem *problem)
 	if (s->how->check && (st = s->how->check(problem))) return st;
 	if ((st = check_subsets(problem)) || (st = check_filter(problem))) return st;
 	if ((st = frames_check(problem, &s->frames))) return st;
+	if (s->replicates.labels && !s->kinetics.model && s->replicates.n == 0)
+		return iso_fail(ISO_EARG, "'regions' needs 'replicates', or 'kinetics'");
+	if (s->kinetics.model && (st = kinetics_check(problem))) return st;
 	if (s->replicates.n > 0 && (st = replicates_check(problem))) return st;
 	return units_check(problem);
 }

@@ -16,6 +16,8 @@ from headers import functions, handles, structs
 OPTIONAL = {
     "iso_replicate_weights": "event", "iso_replicate_counts": "line", "iso_part_events": "event", "iso_spread_get": "mean sd",
     "iso_intervals": "covariance", "iso_problem_replicates": "mean sd",
+    "iso_basis_bins": "mean weight", "iso_frame_fit": "se s2", "iso_logan_fit": "intercept skipped",
+    "iso_kinetic_run": "r run", "iso_kinetic_scores": "score misfit region",
     "iso_panel_sensitivity": "o",
     "iso_array_free": "a", "iso_calibration_write": "", "iso_cg_run": "r run", "iso_ctx_create_ranks": "mpi_comm",
     "iso_ctx_follow_stream": "stream", "iso_ctx_lead_stream": "stream", "iso_ctx_set_stream": "stream",
@@ -48,7 +50,7 @@ OPTIONAL = {
 }
 
 # Functions of type int that return no status: all others of that type are ISO_CHECKED.
-COUNTS = {"iso_replicator_batch", "iso_gates_at", "iso_gates_count", "iso_ctx_rank", "iso_ctx_ranks", "iso_ctx_threads", "iso_op_n_sub", "iso_phantom_shapes", "iso_plan_size",
+COUNTS = {"iso_basis_count", "iso_basis_maps", "iso_replicator_batch", "iso_gates_at", "iso_gates_count", "iso_ctx_rank", "iso_ctx_ranks", "iso_ctx_threads", "iso_op_n_sub", "iso_phantom_shapes", "iso_plan_size",
           "iso_problem_shape"}
 
 # What a function without a status returns of NULL, if it is not 0, NULL or NaN.

@@ -267,10 +267,10 @@ static void check_element(int z)
 		double sum = 0, exact = 0;
 
 		for (int k = 0; k < 3; k++) {
-			double one = b->at(z, (enum iso_curve)k, kev);
+			double one = b->at(z, (enum iso_element_curve)k, kev);
 
-			NEAR(a->at(z, (enum iso_curve)k, kev), one, 4e-3 * one);
-			sum += a->at(z, (enum iso_curve)k, kev);
+			NEAR(a->at(z, (enum iso_element_curve)k, kev), one, 4e-3 * one);
+			sum += a->at(z, (enum iso_element_curve)k, kev);
 			exact += one;
 		}
 		NEAR(sum, exact, 1e-3 * exact);

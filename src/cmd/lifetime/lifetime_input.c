@@ -182,7 +182,7 @@ static const char **events_of(const iso_problem *p)
 
 static int load(struct lifetime_work *w, int need)
 {
-	const struct model_subsets one = { 1, ISO_INTERLEAVED, 0 };
+	const struct model_subsets one = { .n = 1 };
 	int st;
 
 	if ((st = problem_load(w->p, need, NULL)) || w->c->dry_run) return st;
@@ -249,7 +249,7 @@ static void count_randoms(struct lifetime_work *w)
 
 static int plan(struct lifetime_work *w)
 {
-	const struct model_subsets one = { 1, ISO_INTERLEAVED, 0 };
+	const struct model_subsets one = { .n = 1 };
 	struct iso_plan p = cmd_plan_begin(w->c);
 
 	iso_plan_add(&p, "maps", voxels(w), LIFETIME_MAPS * (int64_t)sizeof(double), false);

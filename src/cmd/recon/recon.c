@@ -161,14 +161,23 @@ int main_recon(int argc, char **argv)
 		{ 0 },
 	};
 	struct opt_set sets[] = {
-		{ NULL, own },        { NULL, p->s.own },
-		{ NULL, p->psf },     p->sets[SET_MODEL],
-		p->sets[SET_FRAMES],  p->sets[SET_PENALTY],
-		p->sets[SET_SQUARES], scan_params(&scan),
-		live_params(&live),   p->sets[SET_STOP],
-		p->sets[SET_UNITS],   cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
-		p->sets[SET_MEMORY],  p->sets[SET_REPLICATES],
-		p->sets[SET_CHECKS],  { 0 },
+		{ NULL, own },
+		{ NULL, p->s.own },
+		{ NULL, p->psf },
+		p->sets[SET_MODEL],
+		p->sets[SET_FRAMES],
+		p->sets[SET_PENALTY],
+		p->sets[SET_SQUARES],
+		scan_params(&scan),
+		live_params(&live),
+		p->sets[SET_STOP],
+		p->sets[SET_UNITS],
+		cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
+		p->sets[SET_MEMORY],
+		p->sets[SET_REPLICATES],
+		p->sets[SET_KINETICS],
+		p->sets[SET_CHECKS],
+		{ 0 },
 	};
 
 	if ((st = cmd_parse(&c, &usage, sets, argc, argv))) goto done;

@@ -13,7 +13,7 @@ static double weight(int z)
 }
 
 /* The spline behind F(q) overshoots to slightly below 0 for light elements at large q. */
-static double at(int z, enum iso_curve curve, double x)
+static double at(int z, enum iso_element_curve curve, double x)
 {
 	static double (*const fn[])(int, double, xrl_error **) = { CS_Photo, CS_Compt, CS_Rayl, FF_Rayl };
 

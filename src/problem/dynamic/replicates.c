@@ -61,10 +61,12 @@ struct opt_set replicates_params(struct replicates *s)
 		          "do "
 		          "not change" },
 		{ 0, "regions", .text = &s->labels, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
-		  .value = "FILE", .goes = goes, .with = "replicates",
+		  .value = "FILE", .goes = goes,
 		  .help = "image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its "
 		          "95 % "
-		          "interval (x_regions.tsv), and their covariance (x_regions_cov.npy)" },
+		          "interval (x_regions.tsv), and their covariance (x_regions_cov.npy). With "
+		          "'kinetics', also "
+		          "whether the curves fit (x_scores.tsv)" },
 		{ 0 },
 	};
 
@@ -84,7 +86,7 @@ int replicates_check(const iso_problem *p)
 		return iso_fail(ISO_EARG,
 		                "'replicates' does not go with 'precorrected': the counts of its events "
 		                "are no Poisson numbers");
-	if (p->s.frames.series)
+	if (p->s.frames.series && !p->s.kinetics.model)
 		return iso_fail(ISO_EARG, "'replicates' makes one image, not a series: it does not go with "
 		                          "'frames' or 'gates'; 'from-s' and 'to-s' choose one frame");
 	for (int i = 0; i < 3; i++)

@@ -4,19 +4,6 @@
 
 #include "file/out.h"
 
-#include <stdio.h>
-#include <string.h>
-
-/* x.nii, "_sd": x_sd.nii; with a suffix that instead of its own. */
-static int path_of(char path[PATH_MAX], const struct settings *s, const char *what, const char *suffix)
-{
-	const char *slash = strrchr(s->out, '/'), *name = slash ? slash + 1 : s->out;
-	int stem = (int)(name - s->out + (long)strcspn(name, "."));
-	int n = snprintf(path, PATH_MAX, "%.*s%s%s", stem, s->out, what, suffix ? suffix : s->out + stem);
-
-	return n < PATH_MAX ? ISO_OK : iso_fail(ISO_EARG, "%s: name too long", s->out);
-}
-
 /* The files beside the image. */
 static const struct beside {
 	const char *what, *suffix; /* suffix: NULL: the image's */
@@ -32,7 +19,7 @@ static const struct beside {
 
 int replicates_path(char path[PATH_MAX], const struct settings *s, enum replicates_file which)
 {
-	return path_of(path, s, files[which].what, files[which].suffix);
+	return recon_beside(path, s, files[which].what, files[which].suffix);
 }
 
 int replicates_files(iso_problem *p, struct iso_names *names)
@@ -45,7 +32,7 @@ int replicates_files(iso_problem *p, struct iso_names *names)
 		bool own = false;
 
 		if (files[i].of_regions && !s->replicates.labels) continue;
-		if ((st = path_of(path, s, files[i].what, files[i].suffix)) ||
+		if ((st = recon_beside(path, s, files[i].what, files[i].suffix)) ||
 		    (names && (st = iso_names_add(names, true, path, files[i].words))))
 			return st;
 		if (s->resume && !p->force && !(st = record_stands(&own, s->out)) && !own)

@@ -276,6 +276,8 @@ struct iso_ray ray_parameters(struct ray_problem *ray, const struct model_subset
 		.projector = (enum iso_projector)opt_place(projectors, ray->projector),
 		.rays = (int)ray->rays,
 		.n_sub = s->n,
+		.parts = s->parts,
+		.part = s->part,
 		.rule = s->rule,
 		.seed = s->seed,
 		.tof_fwhm_ps = ray->tof,
