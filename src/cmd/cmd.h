@@ -243,6 +243,7 @@ int main_mu(int argc, char **argv);
 int main_resample(int argc, char **argv);
 int main_warp(int argc, char **argv);
 int main_gate(int argc, char **argv);
+int main_kinetics(int argc, char **argv);
 int main_unmix(int argc, char **argv);
 int main_lifetime(int argc, char **argv);
 int main_delays(int argc, char **argv);

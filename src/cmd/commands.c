@@ -8,6 +8,9 @@ static const char *const of_convert[] = {
 	"bins", "negative", "no-multiplicity", "scanner", "scanner-differs", "duration-s", "start-s", NULL
 };
 static const char *const of_gate[] = { "frame-s", "band", NULL };
+static const char *const of_kinetics[] = { "input",    "input-unit", "plasma-ratio", "basis",  "isotope",
+	                                   "evaluate", "from-s",     "weights",      "nonneg", "model",
+	                                   NULL };
 static const char *const of_warp[] = { "field", "field-axes", NULL };
 
 static const struct command commands[] = {
@@ -44,6 +47,8 @@ static const struct command commands[] = {
 	  .options = of_gate },
 	{ "lifetime", "make maps of the life of positronium, with their errors", .run = main_lifetime,
 	  .has_problem = true },
+	{ "kinetics", "fit kinetic models to the frames of a scan: Patlak, Logan, ...", .run = main_kinetics,
+	  .options = of_kinetics },
 	{ "unmix", "turn images of several wavelengths into maps of what absorbs", .run = main_unmix },
 	{ "delays", "compute and draw delays of sound through tissue", .run = main_delays },
 	{ "measure", "measure an image: regions, profiles, widths, differences", .run = main_measure },

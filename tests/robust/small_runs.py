@@ -113,6 +113,7 @@ backproject backproject ray @y.npy --events @e.lmdT {RAY} --projector joseph -o 
 ray! recon ray --events @e.lmdT {RAY} --iterations 2 --sens @sens.nii -o x.nii
 ray_plain recon ray --events @e.lmdT {RAY} --iterations 1 --tof-fwhm-ps 0 --rays 2 -o x.raw
 ray_all recon ray --events @e.Cdh {RAY} --mu @mu.nii --delayed @late.Cdh --coincidence-ns 5 --method osem --subsets 2 --iterations 2 --save-every 1 --psf 20 --filter gaussian:20 --frames 0,40,100 --isotope F-18 -o x.nii.gz
+ray_kinetics recon ray --events @e.Cdh {RAY} --mu @mu.nii --delayed @late.Cdh --coincidence-ns 5 --iterations 1 --frames 0,20,40,60,80,100 --isotope F-18 --kinetics bspline:0/100 --penalty quadratic:rel=0.1 -o x.nii
 ray_stream recon ray --events @e.Cdh {RAY} --sens @sens.nii --iterations 2 --stream --block {EVENTS // 3} -o x.npy
 ray_poses recon ray --events @e.Cdh {RAY} --mu @mu.nii --mu-fixed @mu.nii --poses @poses.csv --reference mean --bed @bed.csv --rays 2 --iterations 1 -o x.nii
 simulate_gates simulate @ring.yaml @truth.nii --mu @mu.nii --gates @gates.csv --fields none,none --counts {EVENTS} --bent 0.1 --duration-s 60 -o moving.Cdh

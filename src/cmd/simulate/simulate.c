@@ -28,6 +28,9 @@ static const struct opt_usage usage = {
 	"  isotome simulate ring.yaml x.nii --counts 1e6 --randoms 0.3 --norm eff.npy -o e.lmdT \\\n"
 	"    --delayed d.lmdT --singles s.npy --duration-s 600 --isotope F-18\n"
 	"  isotome simulate ring.yaml x.nii --mu mu.nii --poses head.csv --duration-s 60 -o e.Cdh\n"
+	"  isotome simulate ring.yaml labels.nii --tacs curves.tsv --counts 1e7 --duration-s 3600 --isotope "
+	"F-18 -o "
+	"e.Cdh\n"
 	"  isotome simulate examples/scanners/bialas2015.yaml ellipses --counts 1e6 -o e.f32\n"
 	"  isotome simulate examples/scanners/meng2019.yaml x.nii --physics --counts 1e6 -o lors.npy\n"
 	"  isotome simulate examples/scanners/wang2013.yaml nine-spheres --noise 0.01 -o traces.npy\n"
@@ -38,7 +41,7 @@ static const struct opt_usage usage = {
 	"  isotome simulate examples/scanners/meng2019.yaml --physics --point 0,0,0 --pairs 1e7 --json\n",
 };
 
-enum { OWN_OPTIONS = 19, PHYSICS_OPTIONS = 7, MOTION_OPTIONS = 10, DETECTION_OPTIONS = 5 };
+enum { OWN_OPTIONS = 19, PHYSICS_OPTIONS = 7, MOTION_OPTIONS = 10, DETECTION_OPTIONS = 5, TACS_OPTIONS = 5 };
 
 static void list_options(struct opt o[OWN_OPTIONS], struct simulate *s)
 {
@@ -170,6 +173,30 @@ static void list_detection(struct opt o[DETECTION_OPTIONS], struct simulate *s)
 		          "counted (paralysable: of the last one) are lost. It needs --duration-s; --counts "
 		          "are "
 		          "those before the loss" },
+		{ 0 },
+	};
+
+	memcpy(o, table, sizeof table);
+}
+
+static void list_tacs(struct opt o[TACS_OPTIONS], struct simulate *s)
+{
+	const struct opt table[TACS_OPTIONS] = {
+		{ 0, "tacs", .text = &s->tacs, .file = OPT_READS, .value = "FILE",
+		  .help = "activity over time: a table with the column time and one for each label of IMAGE, "
+		          "headed "
+		          "by "
+		          "its number; corrected for decay. It needs --duration-s and a format that holds "
+		          "times" },
+		{ 0, "basis", .text = &s->basis, .file = OPT_READS, .value = "FILE",
+		  .help = "the same from basis curves: IMAGE is 4-D, and has the coefficients of the "
+		          "columns" },
+		{ 0, "truth-tacs", .text = &s->truth_tacs, .file = OPT_WRITES, .value = "FILE",
+		  .help = "also write a table of components and bins: mean of the curve, decays expected, "
+		          "events "
+		          "recorded" },
+		{ 0, "truth-edges", .text = &s->truth_edges, .value = "T0,T1,...",
+		  .help = "edges of these bins in s; FIRST:STEP:LAST stands for many" },
 		{ 0 },
 	};
 
@@ -317,6 +344,10 @@ static const struct {
 	{ "isotope", RINGS | OF(ISO_PANELS) },
 	{ "half-life-s", RINGS | OF(ISO_PANELS) },
 	{ "mu-fixed", RINGS },
+	{ "tacs", RINGS },
+	{ "basis", RINGS },
+	{ "truth-tacs", RINGS },
+	{ "truth-edges", RINGS },
 	{ "noise", RINGS | OF(ISO_TRANSDUCERS) },
 	{ "counts", RINGS | OF(ISO_STRIPS) | OF(ISO_PANELS) | OF(ISO_BARREL) },
 	{ "exact", RINGS | OF(ISO_STRIPS) | OF(ISO_PANELS) | OF(ISO_BARREL) },
@@ -366,7 +397,7 @@ int main_simulate(int argc, char **argv)
 {
 	struct simulate s = { .counts = 1e6, .seed = 1, .pairs = 1e7, .rayleigh = true, .reentry = true };
 	struct opt own[OWN_OPTIONS], physics[PHYSICS_OPTIONS], motion[MOTION_OPTIONS];
-	struct opt detection[DETECTION_OPTIONS], tissue[TISSUE_PARAMS + 1] = { 0 };
+	struct opt detection[DETECTION_OPTIONS], tacs[TACS_OPTIONS], tissue[TISSUE_PARAMS + 1] = { 0 };
 	struct opt panels[SIMULATE_PANELS_OPTIONS], lifetimes[SIMULATE_LIFETIME_OPTIONS];
 	struct cmd c = { .cpu_only = true };
 	struct opt_set sets[] = {
@@ -374,6 +405,7 @@ int main_simulate(int argc, char **argv)
 		{ "Rings and two panels, by photons", physics },
 		{ "Rings and two panels, an object that moves", motion },
 		{ "Rings, what the electronics do", detection },
+		{ "Rings, activity that follows curves", tacs },
 		{ "Two panels", panels },
 		{ "Barrels, lifetimes of positronium", lifetimes },
 		{ "Transducers", tissue },
@@ -387,6 +419,7 @@ int main_simulate(int argc, char **argv)
 	list_physics(physics, &s);
 	list_motion(motion, &s);
 	list_detection(detection, &s);
+	list_tacs(tacs, &s);
 	simulate_panels_options(panels, &s);
 	simulate_lifetime_options(lifetimes, &s.lifetime);
 	tissue_params(tissue, &s.tissue);
@@ -402,6 +435,7 @@ int main_simulate(int argc, char **argv)
 	    (OF(kind) & (RINGS | OF(ISO_PANELS)) ||
 	     !(st = simulate_refuse(motion, &s, "rings and scanners of kind panels"))) &&
 	    (OF(kind) & RINGS || !(st = simulate_refuse(detection, &s, "rings"))) &&
+	    (OF(kind) & RINGS || !(st = simulate_refuse(tacs, &s, "rings"))) &&
 	    !(st = check_kind(&c, &s, kind)))
 		st = kinds[kind].run(&c, &s);
 	return cmd_end(&c, st);

@@ -23,6 +23,8 @@ struct simulate {
 	bool warp_mass;
 	/* rings: what the electronics do to events */
 	const char *pair_factors, *time_offsets, *crystal_fwhm, *dead_time;
+	/* rings: activity that follows curves */
+	const char *tacs, *basis, *truth_tacs, *truth_edges;
 	/* barrels */
 	struct simulate_lifetime lifetime;
 	/* transducers */

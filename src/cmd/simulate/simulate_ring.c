@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* isotome simulate for crystals on a cylinder or anywhere: list-mode events of an activity image. */
-#include "simulate.h"
+#include "simulate_tacs.h"
 
 #include "scanner/scanner.h"
 
@@ -13,6 +13,7 @@
 
 #include "isotome/norm.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 struct inputs {
@@ -27,6 +28,7 @@ struct inputs {
 	iso_gates *gates;
 	struct iso_field *field; /* of each gate */
 	struct iso_warp *warp;
+	struct tacs tacs;
 };
 
 static int read_norm_of_rings(struct cmd *c, struct inputs *in, const char *path)
@@ -90,6 +92,7 @@ static void free_inputs(struct inputs *in)
 	iso_gates_free(in->gates);
 	free(in->field);
 	free(in->warp);
+	simulate_free_tacs(&in->tacs);
 }
 
 /* The tables of an object that moves, and the map of what does not. */
@@ -215,14 +218,16 @@ static int read_inputs(struct cmd *c, struct inputs *in, const struct simulate *
 	int st;
 
 	if ((st = cmd_scanner(c, &in->scanner, s->scanner)) ||
-	    (st = record_read_image(&c->record, &in->image, s->image, ISO_NONNEGATIVE, NULL)) ||
+	    (st = s->basis ? record_read(&c->record, &in->image, s->image, ISO_NONNEGATIVE)
+	                   : record_read_image(&c->record, &in->image, s->image, ISO_NONNEGATIVE, NULL)) ||
 	    (st = record_input(&c->record, s->image)) ||
 	    (s->mu && (st = record_read_mu(&c->record, &in->mu, s->mu, &in->image.grid))))
 		return st;
 	record_warn_mu(&c->record, &in->mu, s->mu);
 	if (simulate_moves(s) && (st = read_motion(c, in, s))) return st;
 	if (s->gates && (st = read_gates(c, in, s))) return st;
-	if ((st = read_detection(c, in, s))) return st;
+	if ((st = simulate_read_tacs(&in->tacs, c, s, &in->image)) || (st = read_detection(c, in, s)))
+		return st;
 	if (s->norm && (st = read_norm(c, in, s->norm))) return st;
 	return s->pair_factors ? read_pair_factors(c, in, s->pair_factors) : ISO_OK;
 }
@@ -266,8 +271,8 @@ static int report(struct cmd *c, const struct iso_simulate *p, const struct iso_
 }
 
 /* *info: what the list is made of. */
-static int write_list(struct cmd *c, const char *path, const struct iso_simulate *p, const char *truth_path,
-                      struct iso_simulated *info)
+static int write_list(struct cmd *c, const char *path, const struct iso_simulate *p, struct tacs *tacs,
+                      const char *truth_path, struct iso_simulated *info)
 {
 	iso_event_writer *w = NULL;
 	struct simulate_truth truth = { 0 };
@@ -281,7 +286,9 @@ static int write_list(struct cmd *c, const char *path, const struct iso_simulate
 	q.truth = truth_path ? simulate_add_truth : NULL;
 	q.truth_arg = &truth;
 	record_stage(&c->record, "simulate");
-	st = iso_simulate_blocks(info, c->ctx, &q, simulate_append, w);
+	st = tacs->n > 0 ? iso_simulate_curves(info, c->ctx, &q, tacs->n, tacs->c,
+	                                       p->delayed ? NULL : &tacs->bins, simulate_append, w)
+	                 : iso_simulate_blocks(info, c->ctx, &q, simulate_append, w);
 	record_stage(&c->record, NULL);
 	if (!st)
 		st = p->delayed
@@ -367,13 +374,17 @@ static int run(struct cmd *c, const struct simulate *s)
 		if (cmd_given(c, "energy-window")) memcpy(p.window_kev, s->window_kev, sizeof p.window_kev);
 	}
 	plan = cmd_plan_begin(c);
+	if (in.tacs.n > 0) p.activity = &in.tacs.c[0].activity;
 	iso_simulate_plan(&plan, c->ctx, &p);
+	if (in.tacs.n > 0)
+		iso_plan_add(&plan, "all events, to be put in order", llround(1.1 * s->counts), 76, false);
 	if ((st = cmd_plan(c, &plan)) || (st = simulate_half_life(&p.half_life_s, s)) ||
-	    (st = write_list(c, s->out, &p, s->truth, &info)) ||
+	    (st = write_list(c, s->out, &p, &in.tacs, s->truth, &info)) ||
+	    (in.tacs.n > 0 && (st = simulate_tell_tacs(&in.tacs, c, s))) ||
 	    (s->singles && (st = write_singles(c, s->singles, &p, &info))))
 		goto done;
 	p.delayed = true;
-	if (s->delayed) st = write_list(c, s->delayed, &p, NULL, &info);
+	if (s->delayed) st = write_list(c, s->delayed, &p, &in.tacs, NULL, &info);
 done:
 	free_inputs(&in);
 	return st;
@@ -455,7 +466,7 @@ static int check_options(const struct cmd *c, const struct simulate *s)
 	if (s->singles && cmd_is_events(s->singles))
 		return iso_fail(ISO_EARG, "--singles %s: counts per crystal are an array, not events",
 		                s->singles);
-	if ((st = check_physics(c, s)) || (st = check_motion(s))) return st;
+	if ((st = check_physics(c, s)) || (st = check_motion(s)) || (st = simulate_check_tacs(s))) return st;
 	if (s->truth && !iso_has_suffix(s->truth, ".npy"))
 		return iso_fail(ISO_EARG, "--truth %s: what events are is written as .npy", s->truth);
 	if (s->singles && s->by_rate)

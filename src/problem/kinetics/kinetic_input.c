@@ -70,6 +70,8 @@ static void mean_curve(double *time, double *value, const struct kinetic_frames 
 		time[m] = (f->edge_s[m] + f->edge_s[m + 1]) / 2;
 		value[m] = sum / voxels / (f->density ? 1 : duration);
 	}
+	time[f->n] = f->edge_s[f->n]; /* the last value holds to the end of its frame */
+	value[f->n] = value[f->n - 1];
 }
 
 static void warn_of_long(struct record *record, const struct kinetic_frames *f)
@@ -103,19 +105,23 @@ static int of_region(iso_curve **c, struct record *record, const struct kinetic_
 	struct iso_array mask = { 0 };
 	double *time = NULL, voxels;
 	char path[PATH_MAX];
-	int st = recon_path(path, w->input, length);
+	int st = snprintf(path, sizeof path, "%.*s", length, w->input) < PATH_MAX
+	                 ? ISO_OK
+	                 : iso_fail(ISO_EARG, "%s: name too long", w->input);
 
 	if (!st) st = kinetic_frames_read(&f, record, path, false);
 	if (!st) st = check_decay(&f, path, half_life_s);
 	if (!st) st = record_input(record, path);
 	if (!st) st = read_mask(&mask, record, w->input + length + 1, &f.images, &voxels);
-	if (!st && !(time = size_alloc(f.n, 2 * sizeof *time)))
-		st = iso_fail_memory("input", 2 * f.n * (int64_t)sizeof *time);
+	const int n = f.n + 1;
+
+	if (!st && !(time = size_alloc(n, 2 * sizeof *time)))
+		st = iso_fail_memory("input", 2 * n * (int64_t)sizeof *time);
 	if (!st) {
-		mean_curve(time, time + f.n, &f, &mask, voxels);
-		for (int m = 0; m < f.n && w->plasma_ratio > 0; m++) time[f.n + m] *= w->plasma_ratio;
+		mean_curve(time, time + n, &f, &mask, voxels);
+		for (int m = 0; m < n && w->plasma_ratio > 0; m++) time[n + m] *= w->plasma_ratio;
 		warn_of_long(record, &f);
-		st = iso_curve_create(c, f.n, time, time + f.n);
+		st = iso_curve_create(c, n, time, time + n);
 	}
 	free(time);
 	iso_array_free(&mask);
@@ -183,6 +189,20 @@ static int of_columns(iso_basis **b, struct record *record, const struct kinetic
 	s->column = (const iso_curve *const *)column;
 	if (!st) st = iso_basis_create(b, s);
 	iso_curves_free(column, n);
+	return st;
+}
+
+int kinetic_curve_make(iso_curve **c, struct record *record, const struct kinetic_words *w,
+                       double half_life_s)
+{
+	struct iso_input in = { .size = sizeof in };
+	int length, st = kinetic_input_is_image(&length, w->input)
+	                         ? of_region(&in.plasma, record, w, length, half_life_s)
+	                         : of_blood(&in, record, w, half_life_s);
+
+	*c = in.plasma;
+	in.plasma = NULL;
+	iso_input_free(&in);
 	return st;
 }
 

@@ -38,4 +38,8 @@ int kinetic_words_check(const struct kinetic_words *w, const struct iso_basis_sp
 int kinetic_basis_make(iso_basis **b, struct record *record, const struct kinetic_words *w,
                        const struct iso_basis_spec *s, double half_life_s, double first_s);
 
+/* The input alone. */
+int kinetic_curve_make(iso_curve **c, struct record *record, const struct kinetic_words *w,
+                       double half_life_s);
+
 #endif
