@@ -9,7 +9,11 @@ from typing import Any, Literal, Union
 import numpy as np
 from numpy.typing import NDArray
 
+from .kinetics import Basis as Basis
+from .kinetics import BloodInput as BloodInput
 from .units import Calibration as Calibration
+from .kinetics import Curve as Curve
+from .kinetics import FrameFit as FrameFit
 from .live import Live as Live
 from .system_matrix import Matrix as Matrix
 from .normalisation import Norm as Norm
@@ -25,16 +29,20 @@ from .algorithms import Solution as Solution
 from .transducers import Transducers as Transducers
 from .transport import Transport as Transport
 from .warps import Warp as Warp
+from .kinetics import basis as basis
 from .units import bids as bids
+from .kinetics import blood as blood
 from .units import branching as branching
 from .units import calibrate as calibrate
 from .algorithms import cg as cg
 from .algorithms import em as em
 from .filters import filter as filter
 from .algorithms import fista as fista
+from .kinetics import fit_frames as fit_frames
 from .unmixing import fluence_depth as fluence_depth
 from .simulation import half_life as half_life
 from .lifetimes import lifetime as lifetime
+from .kinetics import logan as logan
 from . import measure as measure
 from .ct import mu as mu
 from . import nema as nema
@@ -203,6 +211,16 @@ def ray(
     replicates_save: _File | None = ...,
     replicates_batch: int | None = ...,
     regions: _Array | None = ...,
+    kinetics: _Text | None = ...,
+    input: _File | None = ...,
+    input_zero_s: float | None = ...,
+    input_delay_s: float | None = ...,
+    input_decay: Literal["corrected", "raw"] | None = ...,
+    input_unit: _Text | None = ...,
+    plasma_ratio: float | None = ...,
+    unitless: bool | None = ...,
+    basis: _File | None = ...,
+    inner: int | None = ...,
     accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model ray: `.reconstruct()` makes the image, `.operator()` the operator.
@@ -545,7 +563,36 @@ def ray(
         change
     regions: file or array
         image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its 95 %
-        interval (x_regions.tsv), and their covariance (x_regions_cov.npy)
+        interval (x_regions.tsv), and their covariance (x_regions_cov.npy). With 'kinetics',
+        also whether the curves fit (x_scores.tsv)
+
+    Kinetics
+    --------
+    kinetics: text; default none
+        reconstruct images of kinetic parameters from the events: patlak;
+        spectral:beta=FROM/TO/N[,blood][,zero]; srtm2:k2p=V,beta=FROM/TO/N; bspline:T0/T1/...;
+        basis. Rates are in 1/s. 'frames' gives the edges of the time bins. The image is 4-D:
+        the coefficients; x_Ki.nii and so on are the maps
+    input: file
+        the curve of the blood, or of a reference tissue: PET-BIDS samples (*_blood.tsv), a
+        table with the columns time and one more, or the mean of frames over a mask
+    input_zero_s: float, s; default 0
+        time of the scan at which the curve has its time 0: -2400 where the scan began 40
+        minutes after the injection
+    input_delay_s: float, s; default 0
+        the curve comes so much later in the tissue than in the samples
+    input_decay: 'corrected' or 'raw'; default corrected
+        whether the samples are corrected for decay to their own time 0
+    input_unit: text; default from the .json beside it
+        unit of the samples: Bq/mL, kBq/mL, MBq/mL, nCi/mL, uCi/mL
+    plasma_ratio: float; default 1 for FRAMES:MASK
+        plasma over whole blood, if the input is whole blood alone
+    unitless: bool; default false
+        take the samples as they stand: coefficients in whatever unit comes of it
+    basis: file
+        curves of the model basis: a table with the column time and one for each curve
+    inner: int; default 4
+        fits of the coefficients behind each subset
 
     Checks
     ------
@@ -624,6 +671,16 @@ def strip(
     replicates_save: _File | None = ...,
     replicates_batch: int | None = ...,
     regions: _Array | None = ...,
+    kinetics: _Text | None = ...,
+    input: _File | None = ...,
+    input_zero_s: float | None = ...,
+    input_delay_s: float | None = ...,
+    input_decay: Literal["corrected", "raw"] | None = ...,
+    input_unit: _Text | None = ...,
+    plasma_ratio: float | None = ...,
+    unitless: bool | None = ...,
+    basis: _File | None = ...,
+    inner: int | None = ...,
     accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model strip: `.reconstruct()` makes the image, `.operator()` the operator.
@@ -831,7 +888,36 @@ def strip(
         change
     regions: file or array
         image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its 95 %
-        interval (x_regions.tsv), and their covariance (x_regions_cov.npy)
+        interval (x_regions.tsv), and their covariance (x_regions_cov.npy). With 'kinetics',
+        also whether the curves fit (x_scores.tsv)
+
+    Kinetics
+    --------
+    kinetics: text; default none
+        reconstruct images of kinetic parameters from the events: patlak;
+        spectral:beta=FROM/TO/N[,blood][,zero]; srtm2:k2p=V,beta=FROM/TO/N; bspline:T0/T1/...;
+        basis. Rates are in 1/s. 'frames' gives the edges of the time bins. The image is 4-D:
+        the coefficients; x_Ki.nii and so on are the maps
+    input: file
+        the curve of the blood, or of a reference tissue: PET-BIDS samples (*_blood.tsv), a
+        table with the columns time and one more, or the mean of frames over a mask
+    input_zero_s: float, s; default 0
+        time of the scan at which the curve has its time 0: -2400 where the scan began 40
+        minutes after the injection
+    input_delay_s: float, s; default 0
+        the curve comes so much later in the tissue than in the samples
+    input_decay: 'corrected' or 'raw'; default corrected
+        whether the samples are corrected for decay to their own time 0
+    input_unit: text; default from the .json beside it
+        unit of the samples: Bq/mL, kBq/mL, MBq/mL, nCi/mL, uCi/mL
+    plasma_ratio: float; default 1 for FRAMES:MASK
+        plasma over whole blood, if the input is whole blood alone
+    unitless: bool; default false
+        take the samples as they stand: coefficients in whatever unit comes of it
+    basis: file
+        curves of the model basis: a table with the column time and one for each curve
+    inner: int; default 4
+        fits of the coefficients behind each subset
 
     Checks
     ------
@@ -911,6 +997,16 @@ def barrel(
     replicates_save: _File | None = ...,
     replicates_batch: int | None = ...,
     regions: _Array | None = ...,
+    kinetics: _Text | None = ...,
+    input: _File | None = ...,
+    input_zero_s: float | None = ...,
+    input_delay_s: float | None = ...,
+    input_decay: Literal["corrected", "raw"] | None = ...,
+    input_unit: _Text | None = ...,
+    plasma_ratio: float | None = ...,
+    unitless: bool | None = ...,
+    basis: _File | None = ...,
+    inner: int | None = ...,
     accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model barrel: `.reconstruct()` makes the image, `.operator()` the operator.
@@ -1122,7 +1218,36 @@ def barrel(
         change
     regions: file or array
         image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its 95 %
-        interval (x_regions.tsv), and their covariance (x_regions_cov.npy)
+        interval (x_regions.tsv), and their covariance (x_regions_cov.npy). With 'kinetics',
+        also whether the curves fit (x_scores.tsv)
+
+    Kinetics
+    --------
+    kinetics: text; default none
+        reconstruct images of kinetic parameters from the events: patlak;
+        spectral:beta=FROM/TO/N[,blood][,zero]; srtm2:k2p=V,beta=FROM/TO/N; bspline:T0/T1/...;
+        basis. Rates are in 1/s. 'frames' gives the edges of the time bins. The image is 4-D:
+        the coefficients; x_Ki.nii and so on are the maps
+    input: file
+        the curve of the blood, or of a reference tissue: PET-BIDS samples (*_blood.tsv), a
+        table with the columns time and one more, or the mean of frames over a mask
+    input_zero_s: float, s; default 0
+        time of the scan at which the curve has its time 0: -2400 where the scan began 40
+        minutes after the injection
+    input_delay_s: float, s; default 0
+        the curve comes so much later in the tissue than in the samples
+    input_decay: 'corrected' or 'raw'; default corrected
+        whether the samples are corrected for decay to their own time 0
+    input_unit: text; default from the .json beside it
+        unit of the samples: Bq/mL, kBq/mL, MBq/mL, nCi/mL, uCi/mL
+    plasma_ratio: float; default 1 for FRAMES:MASK
+        plasma over whole blood, if the input is whole blood alone
+    unitless: bool; default false
+        take the samples as they stand: coefficients in whatever unit comes of it
+    basis: file
+        curves of the model basis: a table with the column time and one for each curve
+    inner: int; default 4
+        fits of the coefficients behind each subset
 
     Checks
     ------
@@ -1200,6 +1325,16 @@ def srm(
     replicates_save: _File | None = ...,
     replicates_batch: int | None = ...,
     regions: _Array | None = ...,
+    kinetics: _Text | None = ...,
+    input: _File | None = ...,
+    input_zero_s: float | None = ...,
+    input_delay_s: float | None = ...,
+    input_decay: Literal["corrected", "raw"] | None = ...,
+    input_unit: _Text | None = ...,
+    plasma_ratio: float | None = ...,
+    unitless: bool | None = ...,
+    basis: _File | None = ...,
+    inner: int | None = ...,
     accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model srm: `.reconstruct()` makes the image, `.operator()` the operator.
@@ -1411,7 +1546,36 @@ def srm(
         change
     regions: file or array
         image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its 95 %
-        interval (x_regions.tsv), and their covariance (x_regions_cov.npy)
+        interval (x_regions.tsv), and their covariance (x_regions_cov.npy). With 'kinetics',
+        also whether the curves fit (x_scores.tsv)
+
+    Kinetics
+    --------
+    kinetics: text; default none
+        reconstruct images of kinetic parameters from the events: patlak;
+        spectral:beta=FROM/TO/N[,blood][,zero]; srtm2:k2p=V,beta=FROM/TO/N; bspline:T0/T1/...;
+        basis. Rates are in 1/s. 'frames' gives the edges of the time bins. The image is 4-D:
+        the coefficients; x_Ki.nii and so on are the maps
+    input: file
+        the curve of the blood, or of a reference tissue: PET-BIDS samples (*_blood.tsv), a
+        table with the columns time and one more, or the mean of frames over a mask
+    input_zero_s: float, s; default 0
+        time of the scan at which the curve has its time 0: -2400 where the scan began 40
+        minutes after the injection
+    input_delay_s: float, s; default 0
+        the curve comes so much later in the tissue than in the samples
+    input_decay: 'corrected' or 'raw'; default corrected
+        whether the samples are corrected for decay to their own time 0
+    input_unit: text; default from the .json beside it
+        unit of the samples: Bq/mL, kBq/mL, MBq/mL, nCi/mL, uCi/mL
+    plasma_ratio: float; default 1 for FRAMES:MASK
+        plasma over whole blood, if the input is whole blood alone
+    unitless: bool; default false
+        take the samples as they stand: coefficients in whatever unit comes of it
+    basis: file
+        curves of the model basis: a table with the column time and one for each curve
+    inner: int; default 4
+        fits of the coefficients behind each subset
 
     Checks
     ------
@@ -1483,6 +1647,16 @@ def matrix(
     replicates_save: _File | None = ...,
     replicates_batch: int | None = ...,
     regions: _Array | None = ...,
+    kinetics: _Text | None = ...,
+    input: _File | None = ...,
+    input_zero_s: float | None = ...,
+    input_delay_s: float | None = ...,
+    input_decay: Literal["corrected", "raw"] | None = ...,
+    input_unit: _Text | None = ...,
+    plasma_ratio: float | None = ...,
+    unitless: bool | None = ...,
+    basis: _File | None = ...,
+    inner: int | None = ...,
     accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model matrix: `.reconstruct()` makes the image, `.operator()` the operator.
@@ -1677,7 +1851,36 @@ def matrix(
         change
     regions: file or array
         image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its 95 %
-        interval (x_regions.tsv), and their covariance (x_regions_cov.npy)
+        interval (x_regions.tsv), and their covariance (x_regions_cov.npy). With 'kinetics',
+        also whether the curves fit (x_scores.tsv)
+
+    Kinetics
+    --------
+    kinetics: text; default none
+        reconstruct images of kinetic parameters from the events: patlak;
+        spectral:beta=FROM/TO/N[,blood][,zero]; srtm2:k2p=V,beta=FROM/TO/N; bspline:T0/T1/...;
+        basis. Rates are in 1/s. 'frames' gives the edges of the time bins. The image is 4-D:
+        the coefficients; x_Ki.nii and so on are the maps
+    input: file
+        the curve of the blood, or of a reference tissue: PET-BIDS samples (*_blood.tsv), a
+        table with the columns time and one more, or the mean of frames over a mask
+    input_zero_s: float, s; default 0
+        time of the scan at which the curve has its time 0: -2400 where the scan began 40
+        minutes after the injection
+    input_delay_s: float, s; default 0
+        the curve comes so much later in the tissue than in the samples
+    input_decay: 'corrected' or 'raw'; default corrected
+        whether the samples are corrected for decay to their own time 0
+    input_unit: text; default from the .json beside it
+        unit of the samples: Bq/mL, kBq/mL, MBq/mL, nCi/mL, uCi/mL
+    plasma_ratio: float; default 1 for FRAMES:MASK
+        plasma over whole blood, if the input is whole blood alone
+    unitless: bool; default false
+        take the samples as they stand: coefficients in whatever unit comes of it
+    basis: file
+        curves of the model basis: a table with the column time and one for each curve
+    inner: int; default 4
+        fits of the coefficients behind each subset
 
     Checks
     ------
@@ -1756,6 +1959,16 @@ def ubp(
     replicates_save: _File | None = ...,
     replicates_batch: int | None = ...,
     regions: _Array | None = ...,
+    kinetics: _Text | None = ...,
+    input: _File | None = ...,
+    input_zero_s: float | None = ...,
+    input_delay_s: float | None = ...,
+    input_decay: Literal["corrected", "raw"] | None = ...,
+    input_unit: _Text | None = ...,
+    plasma_ratio: float | None = ...,
+    unitless: bool | None = ...,
+    basis: _File | None = ...,
+    inner: int | None = ...,
     accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model ubp: `.reconstruct()` makes the image, `.operator()` the operator.
@@ -1966,7 +2179,36 @@ def ubp(
         change
     regions: file or array
         image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its 95 %
-        interval (x_regions.tsv), and their covariance (x_regions_cov.npy)
+        interval (x_regions.tsv), and their covariance (x_regions_cov.npy). With 'kinetics',
+        also whether the curves fit (x_scores.tsv)
+
+    Kinetics
+    --------
+    kinetics: text; default none
+        reconstruct images of kinetic parameters from the events: patlak;
+        spectral:beta=FROM/TO/N[,blood][,zero]; srtm2:k2p=V,beta=FROM/TO/N; bspline:T0/T1/...;
+        basis. Rates are in 1/s. 'frames' gives the edges of the time bins. The image is 4-D:
+        the coefficients; x_Ki.nii and so on are the maps
+    input: file
+        the curve of the blood, or of a reference tissue: PET-BIDS samples (*_blood.tsv), a
+        table with the columns time and one more, or the mean of frames over a mask
+    input_zero_s: float, s; default 0
+        time of the scan at which the curve has its time 0: -2400 where the scan began 40
+        minutes after the injection
+    input_delay_s: float, s; default 0
+        the curve comes so much later in the tissue than in the samples
+    input_decay: 'corrected' or 'raw'; default corrected
+        whether the samples are corrected for decay to their own time 0
+    input_unit: text; default from the .json beside it
+        unit of the samples: Bq/mL, kBq/mL, MBq/mL, nCi/mL, uCi/mL
+    plasma_ratio: float; default 1 for FRAMES:MASK
+        plasma over whole blood, if the input is whole blood alone
+    unitless: bool; default false
+        take the samples as they stand: coefficients in whatever unit comes of it
+    basis: file
+        curves of the model basis: a table with the column time and one for each curve
+    inner: int; default 4
+        fits of the coefficients behind each subset
 
     Checks
     ------
@@ -2056,6 +2298,16 @@ def svoxel(
     replicates_save: _File | None = ...,
     replicates_batch: int | None = ...,
     regions: _Array | None = ...,
+    kinetics: _Text | None = ...,
+    input: _File | None = ...,
+    input_zero_s: float | None = ...,
+    input_delay_s: float | None = ...,
+    input_decay: Literal["corrected", "raw"] | None = ...,
+    input_unit: _Text | None = ...,
+    plasma_ratio: float | None = ...,
+    unitless: bool | None = ...,
+    basis: _File | None = ...,
+    inner: int | None = ...,
     accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model svoxel: `.reconstruct()` makes the image, `.operator()` the operator.
@@ -2291,7 +2543,36 @@ def svoxel(
         change
     regions: file or array
         image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its 95 %
-        interval (x_regions.tsv), and their covariance (x_regions_cov.npy)
+        interval (x_regions.tsv), and their covariance (x_regions_cov.npy). With 'kinetics',
+        also whether the curves fit (x_scores.tsv)
+
+    Kinetics
+    --------
+    kinetics: text; default none
+        reconstruct images of kinetic parameters from the events: patlak;
+        spectral:beta=FROM/TO/N[,blood][,zero]; srtm2:k2p=V,beta=FROM/TO/N; bspline:T0/T1/...;
+        basis. Rates are in 1/s. 'frames' gives the edges of the time bins. The image is 4-D:
+        the coefficients; x_Ki.nii and so on are the maps
+    input: file
+        the curve of the blood, or of a reference tissue: PET-BIDS samples (*_blood.tsv), a
+        table with the columns time and one more, or the mean of frames over a mask
+    input_zero_s: float, s; default 0
+        time of the scan at which the curve has its time 0: -2400 where the scan began 40
+        minutes after the injection
+    input_delay_s: float, s; default 0
+        the curve comes so much later in the tissue than in the samples
+    input_decay: 'corrected' or 'raw'; default corrected
+        whether the samples are corrected for decay to their own time 0
+    input_unit: text; default from the .json beside it
+        unit of the samples: Bq/mL, kBq/mL, MBq/mL, nCi/mL, uCi/mL
+    plasma_ratio: float; default 1 for FRAMES:MASK
+        plasma over whole blood, if the input is whole blood alone
+    unitless: bool; default false
+        take the samples as they stand: coefficients in whatever unit comes of it
+    basis: file
+        curves of the model basis: a table with the column time and one for each curve
+    inner: int; default 4
+        fits of the coefficients behind each subset
 
     Checks
     ------
@@ -2370,6 +2651,16 @@ def sradon(
     replicates_save: _File | None = ...,
     replicates_batch: int | None = ...,
     regions: _Array | None = ...,
+    kinetics: _Text | None = ...,
+    input: _File | None = ...,
+    input_zero_s: float | None = ...,
+    input_delay_s: float | None = ...,
+    input_decay: Literal["corrected", "raw"] | None = ...,
+    input_unit: _Text | None = ...,
+    plasma_ratio: float | None = ...,
+    unitless: bool | None = ...,
+    basis: _File | None = ...,
+    inner: int | None = ...,
     accept: _Text | None = ...,
 ) -> Problem:
     """A problem of model sradon: `.reconstruct()` makes the image, `.operator()` the operator.
@@ -2576,7 +2867,36 @@ def sradon(
         change
     regions: file or array
         image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its 95 %
-        interval (x_regions.tsv), and their covariance (x_regions_cov.npy)
+        interval (x_regions.tsv), and their covariance (x_regions_cov.npy). With 'kinetics',
+        also whether the curves fit (x_scores.tsv)
+
+    Kinetics
+    --------
+    kinetics: text; default none
+        reconstruct images of kinetic parameters from the events: patlak;
+        spectral:beta=FROM/TO/N[,blood][,zero]; srtm2:k2p=V,beta=FROM/TO/N; bspline:T0/T1/...;
+        basis. Rates are in 1/s. 'frames' gives the edges of the time bins. The image is 4-D:
+        the coefficients; x_Ki.nii and so on are the maps
+    input: file
+        the curve of the blood, or of a reference tissue: PET-BIDS samples (*_blood.tsv), a
+        table with the columns time and one more, or the mean of frames over a mask
+    input_zero_s: float, s; default 0
+        time of the scan at which the curve has its time 0: -2400 where the scan began 40
+        minutes after the injection
+    input_delay_s: float, s; default 0
+        the curve comes so much later in the tissue than in the samples
+    input_decay: 'corrected' or 'raw'; default corrected
+        whether the samples are corrected for decay to their own time 0
+    input_unit: text; default from the .json beside it
+        unit of the samples: Bq/mL, kBq/mL, MBq/mL, nCi/mL, uCi/mL
+    plasma_ratio: float; default 1 for FRAMES:MASK
+        plasma over whole blood, if the input is whole blood alone
+    unitless: bool; default false
+        take the samples as they stand: coefficients in whatever unit comes of it
+    basis: file
+        curves of the model basis: a table with the column time and one for each curve
+    inner: int; default 4
+        fits of the coefficients behind each subset
 
     Checks
     ------
