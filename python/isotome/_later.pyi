@@ -2069,8 +2069,8 @@ def ubp(
         make an image for each of N speeds of sound from LOW to HIGH, mm/us, and write the
         sharpest. The record has the sharpness of all. For one image, instead of 'speed'
     tissue_speeds: 3 x float; default one speed
-        the same over the speed of the tissue, the water's stays: instead of 'tissue-speed'.
-        Both speeds cannot be found together
+        the same over the speed of the tissue, the water's stays: instead of 'tissue-speed'. N
+        is 15 by default. Both speeds cannot be found together
 
     Times, in s since the start of the scan
     ---------------------------------------
