@@ -203,8 +203,8 @@ class Operator:
         """em_step of several images, each with counts of its own: x[k] and y[k] belong together.
 
         Model ray traces each line once for all of them (on CUDA: for four of them); other operators take a step an
-        image. They have the bits of em_step, but for the last digits of model ray on CUDA. All images share add, mult
-        and sens.
+        image. They have the bits of em_step, except model ray on CUDA, whose last digits differ. All images share
+        add, mult and sens.
         """
         a = Arguments(waits=True)
         n = len(x)

@@ -90,11 +90,13 @@ int iso_raster_cuda(iso_real *image, iso_ctx *ctx, const struct raster *r)
 }
 
 int iso_spheres_hear_cuda(iso_real *y, iso_ctx *ctx, const struct iso_spheres *s, double sigma,
-                          const struct iso_transducers *t, const struct aperture_points *face, int64_t first, int64_t n)
+                          const struct iso_transducers *t, const struct aperture_points *face, const iso_delays *delays, int64_t first,
+                          int64_t n)
 {
 	double *row = calloc((size_t)t->samples, sizeof *row);
 
 	(void)ctx;
+	(void)delays;
 	for (int64_t q = first; q < first + n; q++) {
 		memset(row, 0, (size_t)t->samples * sizeof *row);
 		for (int i = 0; i < s->n * spheres_points(face); i++) {
