@@ -37,7 +37,8 @@ int recon_iteration_path(char path[PATH_MAX], const struct settings *s, int k, i
 {
 	char frame[16] = "";
 
-	if (s->frames.series) snprintf(frame, sizeof frame, s->frames.n < 100 ? "_f%02d" : "_f%06d", k + 1);
+	if (s->frames.series && !s->kinetics.model)
+		snprintf(frame, sizeof frame, s->frames.n < 100 ? "_f%02d" : "_f%06d", k + 1);
 	int n = snprintf(path, PATH_MAX, "%.*s%s_it%03d%s", stem(s->out), s->out, frame, iteration,
 	                 s->out + stem(s->out));
 
@@ -97,7 +98,7 @@ static int check_unfinished(iso_problem *p, struct iso_names *names)
 	const char *const path[] = { s->kept, s->checkpoint, s->rounds };
 	int st = ISO_OK;
 
-	for (int i = s->frames.series ? 0 : 1; i < (rounds ? 3 : 2); i++) {
+	for (int i = s->frames.series && !s->kinetics.model ? 0 : 1; i < (rounds ? 3 : 2); i++) {
 		if ((names && (st = iso_names_add(names, true, path[i], what[i]))) ||
 		    (s->how->takes & TAKES_FILES && (st = iso_target_try(path[i]))))
 			return st;
@@ -114,6 +115,8 @@ int problem_check_files(iso_problem *p, struct iso_names *names)
 {
 	int st = problem_check_output(p);
 
-	for (int k = 0; k < p->s.frames.n && !st; k++) st = check_iterations(p, k, names);
+	const int images = p->s.kinetics.model ? 1 : p->s.frames.n;
+
+	for (int k = 0; k < images && !st; k++) st = check_iterations(p, k, names);
 	return st ? st : check_unfinished(p, names);
 }
