@@ -238,9 +238,9 @@ def blood(
     """Curves of blood samples: PET-BIDS tables (*_blood.tsv with their .json), or a table with two columns.
 
     second: a second recording; one is manual and has plasma, the other is an autosampler.
-    unit: the unit of activity, if no .json tells it: Bq/mL, kBq/mL, MBq/mL, nCi/mL, uCi/mL.
-    zero_s, delay_s: scan time of the curve's time 0; how much later the tissue sees the blood.
-    half_life_s: of the tracer; 0: no decay. raw: samples are not corrected for decay to their own time 0.
+    unit: the unit of activity if no .json tells it: Bq/mL, kBq/mL, MBq/mL, nCi/mL, uCi/mL.
+    zero_s, delay_s: the scan time at which the curve has its time 0; how much later the tissue sees the blood.
+    half_life_s: the tracer's half-life; 0: no decay. raw: samples are not corrected for decay to their own time 0.
     plasma_ratio: plasma over whole blood, if the file has whole blood alone.
     """
     p = _Blood(
@@ -278,7 +278,7 @@ def basis(
 
     model: patlak, spectral:beta=FROM/TO/N[,blood][,zero], srtm2:k2p=V,beta=FROM/TO/N, bspline:T0/T1/..., or basis.
     curve: the input, or the reference tissue: times and values.
-    edges: the ends of the bins, s.
+    edges: edges of the bins, s.
     live: live share of each bin; None: 1.
     whole: whole blood, for `blood`. columns: the curves of the model basis.
     """
@@ -320,7 +320,7 @@ def fit_frames(frames: Any, basis: Basis, weight: Any = None, *, nonneg: bool = 
     """Weighted least squares of frames by basis curves, in each voxel.
 
     frames: (bins, ...) in activity a volume and time.
-    weight: of each frame; None: the basis' weight over the mean of the frame.
+    weight: one for each frame; None: the basis' weight over the mean of the frame.
     nonneg: coefficients are not negative; at most 8 of them.
     """
     if not isinstance(basis, Basis):
@@ -346,7 +346,7 @@ def fit_frames(frames: Any, basis: Basis, weight: Any = None, *, nonneg: bool = 
 def logan(frames: Any, edges: Sequence[float], curve: Any, first: int = 0) -> np.ndarray:
     """VT of each voxel by Logan's plot, ml/ml; 0 where a frame that is used is not above 0.
 
-    frames: (bins, ...). edges: the ends of the frames, s. curve: the input, times and values.
+    frames: (bins, ...). edges: their edges, s. curve: the input, times and values.
     first: the regression takes frames from this one on.
     """
     edge = _array(edges, "edges", 2)

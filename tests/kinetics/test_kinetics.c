@@ -358,7 +358,7 @@ struct scan {
 	double logs; /* sum of log m G: Phi of the vectors leaves it out */
 };
 
-static struct scan *scan_begin(void)
+static struct scan *scan_begin(iso_ctx *ctx)
 {
 	struct scan *s = calloc(1, sizeof *s);
 	float *ends = test_data(WHERE, "s_lor_ends.f32", 6 * LORS, sizeof *ends);
@@ -372,7 +372,7 @@ static struct scan *scan_begin(void)
 	s->mean = test_data(WHERE, "s_bbar.f64", 2 * BINS, sizeof(double));
 	s->weight = test_data(WHERE, "s_G.f64", BINS, sizeof(double));
 	s->sens = values("s_sens.f64", VOXELS);
-	OK(iso_ctx_create(&s->ctx, "cpu", 2));
+	s->ctx = ctx;
 	s->e = (struct iso_events){ .n = EVENTS, .v = calloc(EVENTS, sizeof *s->e.v) };
 	for (int j = 0; j < EVENTS; j++) {
 		int m = 0;
@@ -402,7 +402,6 @@ static void scan_end(struct scan *s)
 	free(s->mean);
 	free(s->weight);
 	free(s->sens);
-	iso_ctx_free(s->ctx);
 	free(s);
 }
 
@@ -445,17 +444,16 @@ static void run(struct scan *s, struct iso_kinetic p, const char *name, const do
 	free(theta);
 }
 
-static void nested_em(void **state)
+static void check_nested_em(iso_ctx *ctx)
 {
 	static const double inner1[] = { -31805.499010685766, -30404.44607002657 },
 			    inner4[] = { -31805.499010685766, -30397.71933545144 },
 			    map[] = { -31805.499010685766, -30434.02138869088 },
 			    beta[] = { 3.980986016056207e+22, 4160873066574548.0 };
-	struct scan *s = scan_begin();
+	struct scan *s = scan_begin(ctx);
 	const struct iso_prior_spec spec = { .size = sizeof spec, .kind = ISO_PRIOR_QUADRATIC, .grid = grid };
 	iso_prior *prior = NULL;
 
-	(void)state;
 	run(s, kinetic_of(s, 1, 10, 1), "p_nested10_inner1.f64", inner1);
 	run(s, kinetic_of(s, 1, 10, 4), "p_nested10_inner4.f64", inner4);
 	run(s, kinetic_of(s, 3, 2, 4), "p_osem3_inner4_2passes.f64", NULL);
@@ -469,15 +467,14 @@ static void nested_em(void **state)
 	scan_end(s);
 }
 
-static void scores(void **state)
+static void check_scores(iso_ctx *ctx)
 {
-	struct scan *s = scan_begin();
+	struct scan *s = scan_begin(ctx);
 	iso_real *theta = values("p_nested10_inner4.f64", 2 * VOXELS), misfit[VOXELS];
 	double *weight = test_data(WHERE, "s_regions.f64", REGIONS * VOXELS, sizeof *weight),
 	       *want = test_data(WHERE, "p_scores.f64", REGIONS * BINS, sizeof *want), got[REGIONS * BINS];
 	unsigned char inside[REGIONS * VOXELS];
 
-	(void)state;
 	for (int i = 0; i < REGIONS * VOXELS; i++) inside[i] = weight[i] > 0;
 	for (int subsets = 1; subsets <= 2; subsets++) {
 		struct iso_kinetic p = kinetic_of(s, subsets, 1, 1);
@@ -493,14 +490,13 @@ static void scores(void **state)
 }
 
 /* The start expects the counts; events used are expected after any update. A basis of one constant curve is MLEM. */
-static void sums(void **state)
+static void check_sums(iso_ctx *ctx)
 {
-	struct scan *s = scan_begin();
+	struct scan *s = scan_begin(ctx);
 	struct iso_kinetic p = kinetic_of(s, 1, 3, 3);
 	iso_real theta[2 * VOXELS];
 	double expected = 0;
 
-	(void)state;
 	p.data.add = NULL;
 	OK(iso_kinetic_start(theta, &p, 1000));
 	for (int it = 0; it < 2; it++) {
@@ -522,12 +518,44 @@ static void sums(void **state)
 	scan_end(s);
 }
 
+static void on_cpu(void (*check)(iso_ctx *))
+{
+	iso_ctx *ctx = NULL;
+
+	OK(iso_ctx_create(&ctx, "cpu", 2));
+	check(ctx);
+	iso_ctx_free(ctx);
+}
+
+static void nested_em(void **state)
+{
+	(void)state;
+	on_cpu(check_nested_em);
+}
+
+static void scores(void **state)
+{
+	(void)state;
+	on_cpu(check_scores);
+}
+
+static void sums(void **state)
+{
+	(void)state;
+	on_cpu(check_sums);
+}
+
+CUDA_TEST(cuda_nested_em, check_nested_em)
+CUDA_TEST(cuda_scores, check_scores)
+CUDA_TEST(cuda_sums, check_sums)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bases),  cmocka_unit_test(files),  cmocka_unit_test(two_recordings),
-		cmocka_unit_test(words),  cmocka_unit_test(frames), cmocka_unit_test(nested_em),
-		cmocka_unit_test(scores), cmocka_unit_test(sums),
+		cmocka_unit_test(bases),       cmocka_unit_test(files),     cmocka_unit_test(two_recordings),
+		cmocka_unit_test(words),       cmocka_unit_test(frames),    cmocka_unit_test(nested_em),
+		cmocka_unit_test(scores),      cmocka_unit_test(sums),      cmocka_unit_test(cuda_nested_em),
+		cmocka_unit_test(cuda_scores), cmocka_unit_test(cuda_sums),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
