@@ -9,10 +9,23 @@ bool problem_given(const iso_problem *p, const char *name)
 	return o && o->given;
 }
 
+/* Without those that say nothing: their names may be of arguments of the command, as `input` of `project` is. */
+static void drop_nulls(json_t *parameters)
+{
+	const char *name;
+	json_t *value;
+	void *next;
+
+	json_object_foreach_safe(parameters, next, name, value) if (json_is_null(value))
+		json_object_del(parameters, name);
+}
+
 int problem_record_parameters(iso_problem *p)
 {
 	json_t *all = json_object_get(p->record->root, "parameters"), *now = opt_to_json(p->sets);
 	bool own = p->record == &p->own;
+
+	if (now && !own) drop_nulls(now);
 	int bad = !now || (own ? json_object_update(all, now) : json_object_update_existing(all, now)) ||
 	          (own && json_object_set_new(all, "model", json_string(p->m->name)));
 
