@@ -2,6 +2,8 @@
 /* The events of all time bins as the rows of one operator, with the factors and additive terms that each bin has as a frame. */
 #include "kinetic_run.h"
 
+#include "core/comm.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -154,6 +156,7 @@ int kinetic_bins_make(struct kinetic_run *k)
 	if (!st) st = k->host->sens(k->host->arg, &k->sens);
 	record_stage(k->r->record, "factors");
 	for (int m = 0; m < k->bins && !st; m++) st = take_bin(k, m);
+	st = iso_comm_sum(k->r->ctx, st, k->in_bin, k->in_bin ? k->bins : 0);
 	if (!st) warn_of_randoms(k);
 	return st ? st : make_op(k);
 }

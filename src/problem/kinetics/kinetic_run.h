@@ -19,7 +19,7 @@ struct kinetic_run {
 	int32_t *part;                /* the bin of each row */
 	int64_t rows;                 /* here */
 	int64_t *number;              /* of each row in the whole file */
-	int64_t *in_bin;              /* bins: rows here */
+	int64_t *in_bin;              /* bins: rows, of all ranks */
 	struct iso_array sens;        /* borrowed */
 	iso_prior **prior;            /* k; NULL: no penalty */
 	double *beta;
