@@ -330,6 +330,10 @@ static void efficiencies_of_pairs(void **state)
 	how.detectors = 24;
 	how.ring_step_mm = 40;
 	OK(iso_scatter_create(&ray.scatter.table, w.ctx, &how));
+	struct ray_scatter_pose pose = { .table = ray.scatter.table, .weight = 1, .z = iso_pose_identity() };
+
+	ray.scatter.pose = &pose;
+	ray.scatter.poses = 1;
 	OK(iso_array_create(&ray.factors, 1, &crystals));
 	for (int64_t i = 0; i < crystals; i++) ray.factors.v[i] = (iso_real)(1 + .2 * cos((double)i));
 	for (int k = 0; k < 3; k++) {
