@@ -34,6 +34,12 @@ struct iso_rows iso_op_rows(const iso_op *op, int sub);
 ISO_CHECKED int iso_forward(iso_real *y, iso_op *op, int sub, const iso_real *x);
 ISO_CHECKED int iso_adjoint(iso_real *x, iso_op *op, int sub, const iso_real *y);
 
+/* The same of several images and their data, one behind the other: x has images * n_in values, y images * n_out. Model ray on
+   the CPU traces each line once for up to 8 images; other operators, and CUDA, take the images one after the other. Each
+   image has the bits of a call of its own. */
+ISO_CHECKED int iso_forward_many(iso_real *y, iso_op *op, int sub, int images, const iso_real *x);
+ISO_CHECKED int iso_adjoint_many(iso_real *x, iso_op *op, int sub, int images, const iso_real *y);
+
 /* The data side of EM, vectors of n_out in the operator's order; each may be NULL. */
 struct iso_em_data {
 	const iso_real *y;    /* counts; NULL: all ones (list mode) */

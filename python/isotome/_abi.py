@@ -217,6 +217,8 @@ PROTOTYPES: dict[str, tuple] = {
     "iso_op_rows": (Rows, [handle, c_int]),
     "iso_forward": (c_int, [vector, handle, c_int, vector]),
     "iso_adjoint": (c_int, [vector, handle, c_int, vector]),
+    "iso_forward_many": (c_int, [vector, handle, c_int, c_int, vector]),
+    "iso_adjoint_many": (c_int, [vector, handle, c_int, c_int, vector]),
     "iso_op_em_step": (c_int, [vector, POINTER(EmStat), handle, c_int, vector, POINTER(EmData)]),
     "iso_op_em_step_many": (
         c_int,

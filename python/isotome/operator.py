@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 Array = Any  # of a kind that _kinds knows
+_TOGETHER = 8  # images in one call of the library, as model ray traces them: what sorting takes does not grow with a batch
 
 
 class Sensitive(Protocol):
@@ -104,6 +105,44 @@ class Operator:
         with a.kind.current():
             self._adjoint(y, x)
         return a.result(x, out, grid=self.in_grid)
+
+    def forward_many(self, x: Array, out: Array | None = None) -> Array:
+        """y[k] = A x[k] of several images, with the bits of as many calls.
+
+        On the CPU model ray traces each line once for up to 8 images; other operators, and CUDA, take the images one
+        after the other.
+        """
+        return self._many(x, out, "x", self.in_shape, self.out_shape, self._forward_many)
+
+    def adjoint_many(self, y: Array, out: Array | None = None) -> Array:
+        """x[k] = A* y[k] of several data, as forward_many has them."""
+        return self._many(y, out, "y", self.out_shape, self.in_shape, self._adjoint_many)
+
+    def _many(
+        self,
+        values: Array,
+        out: Array | None,
+        name: str,
+        of: Shape,
+        to: Shape,
+        apply: Callable[[Array, Array], None],
+    ) -> Array:
+        a = Arguments()
+        n = len(values)
+        values = a.take(values, (n, *of), name)
+        made = a.place(out, (n, *to))
+        if n:
+            with a.kind.current():
+                apply(values, made)
+        return a.result(made, out)
+
+    def _forward_many(self, x: Array, out: Array) -> None:
+        for k in range(len(x)):
+            self._forward(x[k], out[k])
+
+    def _adjoint_many(self, y: Array, out: Array) -> None:
+        for k in range(len(y)):
+            self._adjoint(y[k], out[k])
 
     @property
     def H(self) -> Operator:
@@ -377,6 +416,12 @@ class Adjoint(Operator):
     def _adjoint(self, y, out):
         self._of._forward(y, out)
 
+    def _forward_many(self, x, out):
+        self._of._adjoint_many(x, out)
+
+    def _adjoint_many(self, y, out):
+        self._of._forward_many(y, out)
+
     def _has_model(self):
         return self._of._has_model()
 
@@ -410,6 +455,16 @@ class Chain(Operator):
         between = _kinds.of(y).empty(self._inner.out_shape)
         self._outer._adjoint(y, between)
         self._inner._adjoint(between, out)
+
+    def _forward_many(self, x, out):
+        between = _kinds.of(x).empty((len(x), *self._inner.out_shape))
+        self._inner._forward_many(x, between)
+        self._outer._forward_many(between, out)
+
+    def _adjoint_many(self, y, out):
+        between = _kinds.of(y).empty((len(y), *self._inner.out_shape))
+        self._outer._adjoint_many(y, between)
+        self._inner._adjoint_many(between, out)
 
     def _sensitivity(self, kind):
         if self._inner._has_model():
@@ -456,6 +511,14 @@ class Multiple(Operator):
 
     def _adjoint(self, y, out):
         self._of._adjoint(y, out)
+        out *= self._factor
+
+    def _forward_many(self, x, out):
+        self._of._forward_many(x, out)
+        out *= self._factor
+
+    def _adjoint_many(self, y, out):
+        self._of._adjoint_many(y, out)
         out *= self._factor
 
     def _sensitivity(self, kind):
@@ -796,6 +859,58 @@ class ModelOperator(Operator):
             call(self.context, lib.iso_adjoint, to, op.pointer, self._subset, of)
             v.get(out, to)
 
+    # Of several images: their data stand n_out values apart in the library, however many rows the subset has.
+
+    def _in_place(self) -> bool:
+        """Whether the caller's data stand as the library has them."""
+        return not self._sorts() and math.prod(self.out_shape) == self._shared.n_out
+
+    def _forward_many(self, x, out):
+        if self.context.device != "cpu":
+            return super()._forward_many(x, out)
+        for k in range(0, len(x), _TOGETHER):
+            self._forward_some(x[k : k + _TOGETHER], out[k : k + _TOGETHER])
+
+    def _forward_some(self, x, out):
+        op, n, rows, own = self._shared.held(), len(x), self._shared.n_out, math.prod(self.out_shape)
+        with _Vectors(self.context, _kinds.of(x)) as v:
+            to, of = v.place(out), v.put(x)
+            data = to if self._in_place() else v.space(n * rows)
+            call(self.context, lib.iso_forward_many, data, op.pointer, self._subset, n, of)
+            for k in range(0 if self._in_place() else n):
+                one, begin = to + 4 * k * own, data + 4 * k * rows
+                if self._sorts():
+                    check(lib.iso_op_unsort_device(one, op.pointer, begin))
+                else:
+                    v.copy(one, begin + 4 * self._span.start, own)
+            v.get(out, to)
+
+    def _adjoint_many(self, y, out):
+        if self.context.device != "cpu":
+            return super()._adjoint_many(y, out)
+        for k in range(0, len(y), _TOGETHER):
+            self._adjoint_some(y[k : k + _TOGETHER], out[k : k + _TOGETHER])
+
+    def _adjoint_some(self, y, out):
+        op, n = self._shared.held(), len(y)
+        with _Vectors(self.context, _kinds.of(y)) as v:
+            to, of = v.place(out), v.put(y)
+            data = of if self._in_place() else self._apart(v, op, of, n)
+            call(self.context, lib.iso_adjoint_many, to, op.pointer, self._subset, n, data)
+            v.get(out, to)
+
+    def _apart(self, v: _Vectors, op: Handle, given: int, n: int) -> int:
+        """The rows of n images, n_out values apart, in the library's order."""
+        all_rows, rows = self._shared.n_out, math.prod(self.out_shape)
+        data = v.space(n * all_rows)
+        for k in range(n):
+            begin = data + 4 * k * all_rows
+            if self._sorts():
+                check(lib.iso_op_sort_device(begin, op.pointer, given + 4 * k * rows))
+            else:
+                v.copy(begin + 4 * self._span.start, given + 4 * k * rows, rows)
+        return data
+
     def _em_step(self, acc, x, y, add, mult, sens):
         op, stat = self._shared.held(), EmStat()
         with _Vectors(self.context, _kinds.of(x)) as v:
@@ -808,17 +923,11 @@ class ModelOperator(Operator):
         return EmStatistics(stat.loglik, stat.counts, stat.lost, stat.used, stat.skipped)
 
     def _em_step_many(self, acc, x, y, add, mult, sens):
-        op, n, voxels, rows = self._shared.held(), len(x), math.prod(self.in_shape), math.prod(self.out_shape)
-        all_rows, stat = self._shared.n_out, (EmStat * n)()
+        op, n, voxels = self._shared.held(), len(x), math.prod(self.in_shape)
+        stat = (EmStat * n)()
         with _Vectors(self.context, _kinds.of(x)) as v:
-            to, of, given = v.place(acc), v.put(x), v.put(y)
-            counts = v.space(n * all_rows)
-            for k in range(n):
-                begin = counts + 4 * k * all_rows
-                if self._sorts():
-                    check(lib.iso_op_sort_device(begin, op.pointer, given + 4 * k * rows))
-                else:
-                    v.copy(begin + 4 * self._span.start, given + 4 * k * rows, rows)
+            to, of = v.place(acc), v.put(x)
+            counts = self._apart(v, op, v.put(y), n)
             data = EmData(None, *(self._data(v, op, d) for d in (add, mult)))
             step = lib.iso_op_em_step_many
             call(self.context, step, to, stat, op.pointer, self._subset, n, of, counts, byref(data))

@@ -427,3 +427,22 @@ def test_an_operator_serves_one_thread_at_a_time(context):
     for t in threads:
         t.join()
     assert outcome and all(outcome)
+
+
+def test_several_images_have_the_bits_of_one(operator, image):
+    scaled = isotome.Diagonal(np.linspace(1, 2, 2000, dtype=np.float32)) @ operator
+    for A in (operator, operator.ordered(), operator.subset(1), 2 * operator, scaled, operator.H, operator + operator):
+        for n in (1, 3, 11):  # up to 8 are traced together
+            random = np.random.default_rng(n)
+            x = random.standard_normal((n, *A.in_shape), dtype=np.float32)
+            y = random.standard_normal((n, *A.out_shape), dtype=np.float32)
+            assert np.array_equal(A.forward_many(x), np.stack([A(v) for v in x]))
+            assert np.array_equal(A.adjoint_many(y), np.stack([A.adjoint(v) for v in y]))
+    none = operator.forward_many(np.zeros((0, *operator.in_shape)))
+    assert none.shape == (0, *operator.out_shape)
+    out = np.empty((2, *operator.out_shape), np.float32)
+    assert operator.forward_many(np.stack([image, image]), out=out) is out
+    with pytest.raises(isotome.ArgumentError, match=r"x: given shape \(12, 16\)"):
+        operator.forward_many(image[0])
+    with pytest.raises(isotome.ArgumentError, match="finite"):
+        operator.adjoint_many(np.full((2, *operator.out_shape), np.inf))

@@ -314,6 +314,34 @@ int iso_adjoint(iso_real *x, iso_op *op, int sub, const iso_real *y)
 	return op && x && y ? apply(op, sub, op->fn->adjoint, x, y) : iso_fail_null(__func__);
 }
 
+/* Of several images, `in` values from one to the next, to as many, `out` apart. */
+static int apply_many(iso_op *op, int sub, int images,
+                      int (*many)(const iso_op *, int, int, iso_real *, const iso_real *),
+                      int (*one)(const iso_op *, int, iso_real *, const iso_real *), iso_real *to,
+                      int64_t out, const iso_real *from, int64_t in)
+{
+	int st;
+
+	if (images < 1) return iso_fail(ISO_EARG, "operator: given %d images, must be at least 1", images);
+	if ((st = enter(op, sub))) return st;
+	if (!one) return leave(op, iso_fail(ISO_EARG, "%s", op->fn->cannot));
+	if (many) return leave(op, many(op, sub, images, to, from));
+	for (int k = 0; k < images && !st; k++) st = one(op, sub, to + k * out, from + k * in);
+	return leave(op, st);
+}
+
+int iso_forward_many(iso_real *y, iso_op *op, int sub, int images, const iso_real *x)
+{
+	if (!op || !y || !x) return iso_fail_null(__func__);
+	return apply_many(op, sub, images, op->fn->forward_many, op->fn->forward, y, op->n_out, x, op->n_in);
+}
+
+int iso_adjoint_many(iso_real *x, iso_op *op, int sub, int images, const iso_real *y)
+{
+	if (!op || !x || !y) return iso_fail_null(__func__);
+	return apply_many(op, sub, images, op->fn->adjoint_many, op->fn->adjoint, x, op->n_in, y, op->n_out);
+}
+
 int iso_op_em_step(iso_real *acc, struct iso_em_stat *stat, iso_op *op, int sub, const iso_real *x,
                    const struct iso_em_data *data)
 {

@@ -41,6 +41,9 @@ struct iso_op_fn {
 	/* on the CPU: adds the entries of the i-th row that the model holds to a list (core/op/entries.h), in a parallel
 	   region of the context's threads, and returns which row it is; NULL: rows can't be had one by one */
 	int64_t (*entries)(const iso_op *op, struct iso_entries *to, int64_t i);
+	/* as iso_forward_many, iso_adjoint_many; NULL: an image after the other */
+	int (*forward_many)(const iso_op *op, int sub, int images, iso_real *y, const iso_real *x);
+	int (*adjoint_many)(const iso_op *op, int sub, int images, iso_real *x, const iso_real *y);
 };
 
 /* What clones share. */

@@ -66,6 +66,24 @@ static int room_for(const iso_op *op, struct chain_work *w, int images)
 	return st;
 }
 
+static int chain_forward_many(const iso_op *op, int sub, int images, iso_real *y, const iso_real *x)
+{
+	struct chain_work *w = op->work;
+	int st = room_for(op, w, images);
+
+	if (!st) st = iso_forward_many(w->mids, w->inner, ISO_ALL, images, x);
+	return st ? st : iso_forward_many(y, w->outer, sub, images, w->mids);
+}
+
+static int chain_adjoint_many(const iso_op *op, int sub, int images, iso_real *x, const iso_real *y)
+{
+	struct chain_work *w = op->work;
+	int st = room_for(op, w, images);
+
+	if (!st) st = iso_adjoint_many(w->mids, w->outer, sub, images, y);
+	return st ? st : iso_adjoint_many(x, w->inner, ISO_ALL, images, w->mids);
+}
+
 /* As chain_em_step, image by image on the image side. */
 static int chain_em_step_many(const iso_op *op, int sub, int images, iso_real *acc, const iso_real *x,
                               const iso_real *y, const struct iso_em_data *d, struct iso_em_stat *s)
@@ -166,6 +184,8 @@ static const struct iso_op_fn chain_fn = {
 	.adjoint = chain_adjoint,
 	.em_step = chain_em_step,
 	.em_step_many = chain_em_step_many,
+	.forward_many = chain_forward_many,
+	.adjoint_many = chain_adjoint_many,
 	.ratio_step = chain_ratio_step,
 	.rows = chain_rows,
 	.file_row = chain_file_row,

@@ -364,6 +364,46 @@ static int ray_em_step_many(const iso_op *op, int sub, int images, iso_real *acc
 	return iso_ray_many_step(&w->many, op, w->list, w->list_bytes, sub, images, acc, x, y, d, s);
 }
 
+/* Images of a traversal, at most: so many that tracing costs each of them little, and so few that the sums of a batch take
+   no more memory than those of so many images. */
+#define IMAGES 8
+
+/* Sizes of groups differ by one at most. */
+static int next_group(int left)
+{
+	int groups = (left + IMAGES - 1) / IMAGES;
+
+	return (left + groups - 1) / groups;
+}
+
+static int ray_forward_many(const iso_op *op, int sub, int images, iso_real *y, const iso_real *x)
+{
+	struct ray_work *w = op->work;
+	int st = ISO_OK;
+
+	for (int k = 0, n; k < images && !st; k += n) {
+		n = next_group(images - k);
+		st = n == 1 ? ray_forward(op, sub, y + k * op->n_out, x + k * op->n_in)
+		            : iso_ray_many_forward(&w->many, op, w->list, w->list_bytes, sub, n,
+		                                   y + k * op->n_out, x + k * op->n_in);
+	}
+	return st;
+}
+
+static int ray_adjoint_many(const iso_op *op, int sub, int images, iso_real *x, const iso_real *y)
+{
+	struct ray_work *w = op->work;
+	int st = ISO_OK;
+
+	for (int k = 0, n; k < images && !st; k += n) {
+		n = next_group(images - k);
+		st = n == 1 ? ray_adjoint(op, sub, x + k * op->n_in, y + k * op->n_out)
+		            : iso_ray_many_adjoint(&w->many, op, w->list, w->list_bytes, sub, n,
+		                                   x + k * op->n_in, y + k * op->n_out);
+	}
+	return st;
+}
+
 /* ---- rows one by one ---- */
 
 static int64_t ray_entries(const iso_op *op, struct iso_entries *to, int64_t i)
@@ -401,6 +441,8 @@ const struct iso_op_fn iso_ray_cpu_fn = {
 	.adjoint = ray_adjoint,
 	.em_step = ray_em_step,
 	.em_step_many = ray_em_step_many,
+	.forward_many = ray_forward_many,
+	.adjoint_many = ray_adjoint_many,
 	.ratio_step = ray_ratio_step,
 	.rows = iso_ray_rows,
 	.file_row = iso_ray_file_row,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A step of several images on the CPU: each event is traced once for all of them. */
+/* Several images on the CPU, in a step of EM and in plain projections: each event is traced once for all of them. */
 #ifndef ISO_RAY_MANY_H
 #define ISO_RAY_MANY_H
 
@@ -11,6 +11,11 @@ struct ray_many; /* the sums of an operator's own steps; NULL: none made yet */
 int iso_ray_many_step(struct ray_many **own, const iso_op *op, char *lists, int64_t list_bytes, int sub,
                       int images, iso_real *acc, const iso_real *x, const iso_real *y,
                       const struct iso_em_data *d, struct iso_em_stat *s);
+/* The same of iso_forward_many and iso_adjoint_many. */
+int iso_ray_many_forward(struct ray_many **own, const iso_op *op, char *lists, int64_t list_bytes, int sub,
+                         int images, iso_real *y, const iso_real *x);
+int iso_ray_many_adjoint(struct ray_many **own, const iso_op *op, char *lists, int64_t list_bytes, int sub,
+                         int images, iso_real *x, const iso_real *y);
 void iso_ray_many_free(struct ray_many *m);
 
 #endif
