@@ -56,6 +56,7 @@
 #include "isotome/prior.h"
 #include "isotome/map.h"
 #include "isotome/pdhg.h"
+#include "isotome/response.h"
 #include "isotome/ray.h"
 #include "isotome/ray_moved.h"
 #include "isotome/scatter.h"

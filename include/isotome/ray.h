@@ -11,6 +11,7 @@
 #include "isotome/memory.h"
 #include "isotome/motion.h"
 #include "isotome/op.h"
+#include "isotome/response.h"
 
 ISO_BEGIN_C
 
@@ -57,6 +58,10 @@ struct iso_ray {
 	   Rows are cut at tof_truncate of their own sigma. An event of tof_fwhm_ps has the row that it has without this, on the
 	   CPU to the bit, on CUDA to 1e-4 of its greatest weight. Not with times in bins. */
 	bool tof_each;
+	/* The lines of an event lie where the crystals of `scanner` record photons, by its table of response: `rays` is then 1, 9, 25 or
+	   49, and spread_mm is not looked at. Both are borrowed as long as the operator lives. NULL: none. */
+	const iso_response *response;
+	const iso_scanner *scanner;
 };
 
 /* Counts of a line, at most, that the fast EM step of CUDA serves: the terms of others keep enough bits. */
@@ -146,6 +151,9 @@ struct iso_ray_sens {
 	/* For a scanner that came with efficiencies of pairs: use them only to know which pairs are in coincidence.
 	   False: the sensitivity includes them, times eff. */
 	bool coincidence_alone;
+	/* As that of the events. Pairs then weigh D_a D_b (2 rho)^2 / (L^2 D_0^2), whatever the scanner's pair_weight says; share is
+	   above 0. With a share below 1 each drawn pair has one of its lines, drawn at random. NULL: none. */
+	const iso_response *response;
 };
 
 /* Whether share 0 can be asked for: the rings are equal, and, for ISO_JOSEPH, no line crosses more slices than

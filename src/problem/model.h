@@ -9,7 +9,7 @@
 #include "problem/record/record.h"
 
 enum {
-	MODEL_PARAMS = 64,
+	MODEL_PARAMS = 72,
 	MODEL_BYTES = 8192, /* of a model's self, at most */
 	MODEL_ASK_LOAD = 1, /* no failure: what was asked for is known after load */
 };

@@ -248,6 +248,7 @@ bool iso_scanner_in_coincidence(const iso_scanner *s, int64_t a, int64_t b)
 static inline double weight_of_ends(const iso_scanner *s, const double p1[3], const double p2[3])
 {
 	if (!pairs_counted(&s->pairs, p1, p2)) return 0;
+	if (s->weigh) return s->weigh(s->response, p1, p2);
 	return s->solid_angle ? pairs_solid_angle(p1, p2) : 1;
 }
 

@@ -30,6 +30,9 @@ struct iso_scanner {
 	double *efficiency; /* (efficiencies_kev, 2): keV, efficiency; NULL: as window and resolution say */
 	int64_t efficiencies_kev;
 	bool solid_angle; /* pair_weight: solid-angle */
+	/* Weight of a pair as its crystals respond to its line; NULL: as solid_angle says. */
+	double (*weigh)(const void *response, const double p1[3], const double p2[3]);
+	const void *response;
 	bool assumed;     /* by iso_scanner_around; `name` says what */
 	double plane_mm; /* of projection data: planes of lines lie this far apart along z; 0: not in planes */
 	/* cylinder */

@@ -6,6 +6,7 @@
 #include "core/loop/fixed.h"
 #include "core/size.h"
 #include "core/sized.h"
+#include "physics/response/response.h"
 
 int iso_ray_grid(struct ray_grid *r, const struct iso_grid *g)
 {
@@ -168,6 +169,20 @@ int iso_ray_spread(struct ray_spread *s, int lines, const double mm[2])
 	return st;
 }
 
+int iso_ray_lines(struct ray_spread *s, int lines, const double mm[2], const iso_response *response,
+                  const iso_scanner *scanner)
+{
+	int p = 0;
+
+	if (!response) return iso_ray_spread(s, lines, mm);
+	if (!scanner) return iso_fail(ISO_EARG, "ray: a table of response needs the scanner that it is of");
+	while (p * p < lines) p++;
+	if (lines > 1 && lines != p * p)
+		return iso_fail(ISO_EARG, "ray: %d lines an event by a response, must be 9, 25 or 49", lines);
+	s->lines = lines > 1 ? lines : 1;
+	return response_view(&s->response, response, scanner, lines > 1 ? p : 3);
+}
+
 int iso_ray_check(const struct iso_ray *p, int64_t n)
 {
 	if (n < 1) return iso_fail(ISO_EARG, "ray: there are no events");
@@ -228,7 +243,7 @@ int iso_ray_model(struct ray_model *m, const struct iso_ray *p, int64_t n)
 	m->order = (struct iso_order){ .n = n, .n_sub = p->n_sub, .rule = p->rule, .seed = p->seed };
 	m->subsets = p->n_sub;
 	set_tof(&m->tof, p, &m->grid);
-	return iso_ray_spread(&m->spread, p->rays, p->spread_mm);
+	return iso_ray_lines(&m->spread, p->rays, p->spread_mm, p->response, p->scanner);
 }
 
 /* Resolutions of single events are there, and can be. */

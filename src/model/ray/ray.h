@@ -8,6 +8,7 @@
 #include "core/loop/order.h"
 #include "core/loop/em_kern.h"
 #include "ray_kern.h"
+#include "physics/response/response_kern.h"
 
 #define RAY_LINES 64 /* of an event, at most */
 
@@ -17,10 +18,11 @@
 
 #define RAY_GROUP 4 /* images that a ray carries at once on CUDA, in a step of several */
 
-/* Several lines an event: their ends lie on rectangles around its two points, one side along the
-   tangent around z, the other along z. A row is the mean over its lines. */
+/* Several lines an event. Their ends lie on rectangles around its two points, one side along the tangent around z, the other
+   along z; or where the crystals' response has them. A row is the mean over its lines. */
 struct ray_spread {
 	int lines;
+	struct response_view response; /* p = 0: none */
 	bool laid; /* the lines of a row are events of their own, one behind the other, and stay as they are */
 	float off[RAY_LINES][4]; /* mm: end 1 across and along z, end 2 the same */
 };
@@ -110,8 +112,13 @@ void iso_ray_take(struct iso_event *dst, const struct ray_model *m, const iso_ct
 /* ISO_EARG unless there can be an operator with these parameters over n events. */
 int iso_ray_check(const struct iso_ray *p, int64_t n);
 
-/* The lines of an event; ISO_EARG if there are more than RAY_LINES. */
+/* The lines of an event, over rectangles; ISO_EARG if there are more than RAY_LINES. */
 int iso_ray_spread(struct ray_spread *s, int lines, const double mm[2]);
+
+/* The same, or by the response of the scanner's crystals, which is borrowed; NULL: none. One line stays where it is, and the
+   response only weighs pairs. */
+int iso_ray_lines(struct ray_spread *s, int lines, const double mm[2], const iso_response *response,
+                  const iso_scanner *scanner);
 
 /* No weight of one voxel exceeds this. */
 double iso_ray_largest_weight(const struct ray_grid *g, const struct ray_tof *tof);
@@ -167,13 +174,46 @@ ISO_HD void ray_move_end(double p[3], double across, double along)
 	p[2] += along;
 }
 
-/* From the line between two crystals to line `line` of their spread. */
-ISO_HD void ray_move_ends(double p1[3], double p2[3], const struct ray_spread *s, int line)
+/* What the lines between two crystals share: the ends of the one between their nominal points. */
+struct ray_between_crystals {
+	double p1[3], p2[3];
+	struct response_end end[2]; /* of a response */
+	bool responds;              /* there is one, and a line */
+};
+
+ISO_HD void ray_begin_lines(struct ray_between_crystals *b, const struct ray_spread *s)
 {
-	if (s->lines > 1) {
+	b->responds =
+		s->lines > 1 && s->response.p > 0 && response_ends_of(b->end, &s->response, b->p1, b->p2) > 0;
+}
+
+/* Ends of line `line` of their spread. */
+ISO_HD void ray_line_ends(double p1[3], double p2[3], const struct ray_between_crystals *b,
+                          const struct ray_spread *s, int line)
+{
+	for (int a = 0; a < 3; a++) {
+		p1[a] = b->p1[a];
+		p2[a] = b->p2[a];
+	}
+	if (b->responds) {
+		response_move(p1, p2, &s->response, b->end, line);
+	} else if (s->lines > 1 && s->response.p == 0) {
 		ray_move_end(p1, s->off[line][0], s->off[line][1]);
 		ray_move_end(p2, s->off[line][2], s->off[line][3]);
 	}
+}
+
+/* From the line between two crystals to line `line` of their spread. */
+ISO_HD void ray_move_ends(double p1[3], double p2[3], const struct ray_spread *s, int line)
+{
+	struct ray_between_crystals b;
+
+	for (int a = 0; a < 3; a++) {
+		b.p1[a] = p1[a];
+		b.p2[a] = p2[a];
+	}
+	ray_begin_lines(&b, s);
+	ray_line_ends(p1, p2, &b, s, line);
 }
 
 /* Places of a row among the events: one; one for each line that is laid; or two, the event and behind it, in dt_ps of the second,
@@ -183,15 +223,38 @@ ISO_HD int64_t ray_stored(const struct ray_model *m)
 	return m->spread.laid ? m->spread.lines : 1 + m->tof.each;
 }
 
-/* Line `line` of the row whose events begin at e, 0 <= line < spread.lines; its weights are to be divided by
-   spread.lines. */
-ISO_HD struct ray ray_of_event(const struct ray_model *m, const struct iso_event *e, int line)
+/* The lines of the row whose events begin at e; of a row that is laid, nothing. */
+ISO_HD struct ray_between_crystals ray_lines_of_event(const struct ray_model *m, const struct iso_event *e)
+{
+	struct ray_between_crystals b;
+
+	for (int a = 0; a < 3; a++) {
+		b.p1[a] = e->p1[a];
+		b.p2[a] = e->p2[a];
+	}
+	if (m->spread.laid)
+		b.responds = false;
+	else
+		ray_begin_lines(&b, &m->spread);
+	return b;
+}
+
+/* Line `line` of that row, 0 <= line < spread.lines; its weights are to be divided by spread.lines. */
+ISO_HD struct ray ray_of_lines(const struct ray_model *m, const struct iso_event *e,
+                               const struct ray_between_crystals *b, int line)
 {
 	if (m->spread.laid) e += line;
 	double p1[3] = { e->p1[0], e->p1[1], e->p1[2] }, p2[3] = { e->p2[0], e->p2[1], e->p2[2] };
 
-	if (!m->spread.laid) ray_move_ends(p1, p2, &m->spread, line);
+	if (!m->spread.laid) ray_line_ends(p1, p2, b, &m->spread, line);
 	return ray_setup_wide(&m->grid, p1, p2, &m->tof, e->dt_ps, m->tof.each ? e[1].dt_ps : 1.);
+}
+
+ISO_HD struct ray ray_of_event(const struct ray_model *m, const struct iso_event *e, int line)
+{
+	const struct ray_between_crystals b = ray_lines_of_event(m, e);
+
+	return ray_of_lines(m, e, &b, line);
 }
 
 #endif

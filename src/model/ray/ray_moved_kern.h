@@ -64,23 +64,23 @@ static inline int64_t moved_lines(const struct ray_moved *m)
 {
 	const int64_t pairs = m->q.drawn[m->q.n_strata];
 
-	return (pairs + m->stride - 1) / m->stride * m->q.spread.lines * moved_lines_of_pair(m);
+	return (pairs + m->stride - 1) / m->stride * m->q.lines * moved_lines_of_pair(m);
 }
 
 /* Line l of all: j-th piece of line l / moved_lines_of_pair. */
 ISO_HD void moved_get_line(struct moved_line *line, const struct ray_moved *m, int64_t l)
 {
 	int64_t of_pair = moved_lines_of_pair(m), j = l % of_pair, at = l / of_pair;
-	int64_t sample = at / m->q.spread.lines * m->stride;
+	int64_t sample = at / m->q.lines * m->stride;
 
 	line->pair =
-		ray_sens_sample(&m->q, sample * m->q.spread.lines + at % m->q.spread.lines, RAY_SENS_WHOLE);
+		ray_sens_sample(&m->q, sample * m->q.lines + at % m->q.lines, RAY_SENS_WHOLE);
 	line->weight = 0;
 	if (!(line->pair.weight > 0) || line->pair.number % m->step > 0) return;
 	line->piece = m->each ? moved_piece(m, line->pair.number, j) : j;
 	line->weight =
 		line->pair.weight * (m->each ? m->until[m->n] / (double)m->each : m->weight[line->piece]);
-	if (m->counts) line->weight = 1. / m->q.spread.lines;
+	if (m->counts) line->weight = 1. / m->q.lines;
 	moved_apply(line->p1, m->back + line->piece, line->pair.p1);
 	moved_apply(line->p2, m->back + line->piece, line->pair.p2);
 }

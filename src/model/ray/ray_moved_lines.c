@@ -85,7 +85,7 @@ int iso_ray_moved_part(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, int s
 {
 	struct iso_events lines = { .n = 0 };
 	struct ray_spread spread;
-	int st = iso_ray_spread(&spread, p->rays, p->spread_mm);
+	int st = iso_ray_lines(&spread, p->rays, p->spread_mm, p->response, p->scanner);
 
 	if (!st) st = lay_all(&lines, ctx, e, m, &spread);
 	if (!st) st = iso_ray_create_part(op, ctx, p, subsets, &lines, true);
@@ -106,7 +106,7 @@ int iso_ray_create_moved(iso_op **op, iso_ctx *ctx, const struct iso_ray *p, con
 	struct ray_spread spread;
 	int st = iso_sized_take(&full, "iso_ray", sizeof full, p);
 
-	if (!st) st = iso_ray_spread(&spread, full.rays, full.spread_mm);
+	if (!st) st = iso_ray_lines(&spread, full.rays, full.spread_mm, full.response, full.scanner);
 	if (!st && !e->time_ms && e->n > 0)
 		st = iso_fail(ISO_EARG,
 		              "ray: events of an object that moves have no times (time_ms is NULL)");

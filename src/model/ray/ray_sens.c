@@ -5,6 +5,7 @@
 #include "core/loop/fixed.h"
 #include "core/size.h"
 #include "core/sized.h"
+#include "physics/response/response.h"
 #include "ray.h"
 #include "ray_rings.h"
 #include "scanner/scanner.h"
@@ -118,11 +119,12 @@ static int prepare(struct ray_sens *q, struct iso_ray_sens *full, const struct i
 	int st = iso_sized_take(full, "iso_ray_sens", sizeof *full, p);
 
 	if (st || (st = check(full)) || (st = iso_ray_grid(&q->grid, &full->grid)) ||
-	    (st = iso_ray_spread(&q->spread, full->rays, full->spread_mm)))
+	    (st = iso_ray_lines(&q->spread, full->rays, full->spread_mm, full->response, full->scanner)))
 		return st;
 	if (full->mu && (st = iso_ray_grid(&q->mu_grid, &full->mu->grid))) return st;
 	q->pairs = full->scanner->pairs;
 	q->projector = full->projector;
+	q->lines = q->spread.lines;
 	q->solid_angle = full->scanner->solid_angle;
 	q->pos = full->scanner->pos;
 	q->eff = full->eff;
@@ -130,7 +132,20 @@ static int prepare(struct ray_sens *q, struct iso_ray_sens *full, const struct i
 	q->coincidence_alone = full->coincidence_alone;
 	q->mu = full->mu ? full->mu->v : NULL;
 	q->seed = full->seed;
-	return make_strata(q, full->share);
+	if ((st = make_strata(q, full->share))) return st;
+	if (full->response && q->drawn[q->n_strata] < q->pairs.n) q->lines = 1;
+	return ISO_OK;
+}
+
+/* Of a pair of a response, at most: no line counts that is shorter than a hundredth of the greatest. */
+static double largest_weight(const struct ray_sens *q)
+{
+	const struct response_view *v = &q->spread.response;
+	int64_t n = response_view_areas(v);
+	float most = 0;
+
+	for (int64_t i = 0; i < n; i++) most = v->area[i] > most ? v->area[i] : most;
+	return (double)most * (double)most * RESPONSE_SHORT * RESPONSE_SHORT;
 }
 
 static int take_values(struct ray_sens *q, const struct iso_ray_sens *p)
@@ -145,6 +160,7 @@ static int take_values(struct ray_sens *q, const struct iso_ray_sens *p)
 	double of_pair = q->pair && !q->coincidence_alone ? q->pair->most : 1;
 
 	q->bound = (double)q->pairs.n * iso_ray_largest_weight(&q->grid, NULL) * eff * eff * of_pair;
+	if (p->response) q->bound *= largest_weight(q);
 	return ISO_OK;
 }
 
@@ -180,7 +196,7 @@ static double combine(int64_t n, iso_real *a, const iso_real *b)
 /* Progress counts the lines of so many pairs. */
 static void count_lines(struct ray_sens *q, int64_t pairs, int passes)
 {
-	iso_clock_count(&q->clock, "lines", (double)pairs * q->spread.lines / (RAY_SENS_TICKS * passes));
+	iso_clock_count(&q->clock, "lines", (double)pairs * q->lines / (RAY_SENS_TICKS * passes));
 }
 
 /* By the pairs that are drawn, or all of them: in one pass. */
@@ -204,7 +220,9 @@ static int by_pairs(iso_real *s, double *error, iso_ctx *ctx, struct ray_sens *q
 	q->pass = 1;
 	if (!(st = fn(half, ctx, q, 1))) /* no pair is drawn twice */
 		*error = combine(voxels, s, half) *
-		         sqrt(1 - (double)q->drawn[q->n_strata] / (double)q->pairs.n);
+		         sqrt(q->lines < q->spread.lines
+		                      ? 1
+		                      : 1 - (double)q->drawn[q->n_strata] / (double)q->pairs.n);
 	free(half);
 	return st;
 }

@@ -14,7 +14,8 @@
 struct ray_sens {
 	struct ray_grid grid, mu_grid;
 	enum iso_projector projector;
-	struct ray_spread spread; /* lines of a pair */
+	struct ray_spread spread; /* lines of a pair, */
+	int lines;                /* of which a drawn one has all, or 1 at random */
 	struct iso_pairs pairs;
 	bool solid_angle;
 	const double *pos;                   /* (crystals, 3) */
@@ -76,7 +77,7 @@ ISO_HD double ray_sens_efficiency(const struct ray_sens *q, int64_t a, int64_t b
 ISO_HD struct ray_sens_pair ray_sens_sample(const struct ray_sens *q, int64_t l, int half)
 {
 	struct ray_sens_pair r;
-	int64_t s = l / q->spread.lines;
+	int64_t s = l / q->lines;
 	int d = ray_sens_stratum(q, s);
 	int64_t k = s - q->drawn[d], m = q->drawn[d + 1] - q->drawn[d];
 	int64_t n = q->first[d + 1] - q->first[d], i = k, a, b;
@@ -92,20 +93,25 @@ ISO_HD struct ray_sens_pair ray_sens_sample(const struct ray_sens *q, int64_t l,
 		r.p1[c] = q->pos[3 * a + c];
 		r.p2[c] = q->pos[3 * b + c];
 	}
-	r.weight = (double)n / (double)m / q->spread.lines;
+	r.weight = (double)n / (double)m / q->lines;
 	if (!pairs_counted(&q->pairs, r.p1, r.p2)) r.weight = 0;
-	if (q->solid_angle) r.weight *= pairs_solid_angle(r.p1, r.p2);
+	if (q->spread.response.p > 0)
+		r.weight *= response_pair_weight(&q->spread.response, r.p1, r.p2);
+	else if (q->solid_angle)
+		r.weight *= pairs_solid_angle(r.p1, r.p2);
 	if (q->eff) r.weight *= (double)q->eff[a] * q->eff[b];
 	if (q->pair) r.weight *= ray_sens_efficiency(q, a, b);
 	if (half != RAY_SENS_WHOLE && half != (int)(u.w[2] & 1)) r.weight = 0;
-	ray_move_ends(r.p1, r.p2, &q->spread, (int)(l % q->spread.lines));
+	ray_move_ends(r.p1, r.p2, &q->spread,
+	              q->lines < q->spread.lines ? (int)((uint64_t)u.w[3] * (uint64_t)q->spread.lines >> 32)
+	                                         : (int)(l % q->lines));
 	return r;
 }
 
 /* How many lines there are; `drawn` on the host. */
 static inline int64_t ray_sens_lines(const struct ray_sens *q)
 {
-	return q->drawn[q->n_strata] * q->spread.lines;
+	return q->drawn[q->n_strata] * q->lines;
 }
 
 /* Pairs are weighed by lengths. */

@@ -117,9 +117,11 @@ static void fill_up(struct ray_list *l)
 
 void iso_ray_trace(struct ray_list *l, const struct ray_model *m, const struct iso_event *e)
 {
+	const struct ray_between_crystals b = ray_lines_of_event(m, e);
+
 	l->n = 0;
 	for (int i = 0; i < m->spread.lines; i++) {
-		struct ray r = ray_of_event(m, e, i);
+		struct ray r = ray_of_lines(m, e, &b, i);
 
 		if (r.k0 >= r.k1) continue;
 		if (m->projector == ISO_JOSEPH)

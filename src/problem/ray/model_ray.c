@@ -47,6 +47,11 @@ static void params(struct opt *table, void *self)
 		  .help = "slice: exact chords through box voxels; joseph: bilinear samples, smooth inside" },
 		{ 0, "rays", .integer = &ray->rays, .value = "N", .min = 1, .max = 64,
 		  .help = "lines per event, spread over its two crystals (needs crystal_mm of the scanner)" },
+		{ 0, "response", .text = &ray->response_file, .file = OPT_READS, .value = "FILE",
+		  .help = "table of isotome response: lines of an event lie where its crystals record "
+		          "photons, and pairs of crystals weigh as these respond" },
+		{ 0, "response-lines", .integer = &ray->response_lines, .value = "9|25|49", .min = 9,
+		  .max = 49, .help = "lines per event with 'response'" },
 		{ 0, "tof-fwhm-ps", .real = &ray->tof_fwhm_ps, .unit = "ps", .value = "PS", .min = 0,
 		  .max = 1e6, .absent = "the events' or the scanner's",
 		  .help = "time-of-flight resolution; 0: do not use time of flight" },
@@ -113,6 +118,7 @@ static void params(struct opt *table, void *self)
 	_Static_assert(BEFORE_FIELDS + RAY_FIELDS_PARAMS < MODEL_PARAMS, "room for the parameters");
 	*ray = (struct ray_problem){ .projector = "slice",
 		                     .rays = 1,
+		                     .response_lines = 25,
 		                     .tof_truncate = 3,
 		                     .sens_seed = 1,
 		                     .read = { .size = sizeof ray->read, .moving = true } };
@@ -186,6 +192,7 @@ static int load_scanner(struct ray_problem *ray, bool needed)
 
 static int check_rays(const struct ray_problem *ray)
 {
+	if (ray->response) return ISO_OK;
 	if (ray->rays > 1 && ray->s && iso_scanner_panels(ray->s))
 		return iso_fail(ISO_EARG,
 		                "'rays' is %" PRId64
@@ -211,7 +218,7 @@ static int ray_load(iso_problem *problem, int need, const struct iso_grid *image
 	bool settled = problem_takes_grid(problem, image) || ray_grid(problem, &ray->grid) != MODEL_ASK_LOAD;
 
 	if ((st = load_scanner(ray, need & MODEL_NEEDS_SENS || !settled))) return st;
-	if ((st = ray_times_read(ray)) || (st = ray_motion_tables(ray)) || (st = ray_gates_begin(ray)) ||
+	if ((st = ray_response_load(ray)) || (st = ray_times_read(ray)) || (st = ray_motion_tables(ray)) || (st = ray_gates_begin(ray)) ||
 	    (st = load_grid(ray, image)) || (st = ray_fields_load(ray)))
 		return st;
 	if (need & MODEL_NEEDS_SENS && !ray->s)
@@ -259,6 +266,7 @@ static void ray_unload(iso_problem *problem)
 	iso_events_free(&ray->late);
 	free(ray->times.number);
 	free(ray->late_times.number);
+	ray_response_free(ray);
 	iso_scanner_free(ray->s);
 	iso_array_free(&ray->mu_map);
 	iso_array_free(&ray->factors);
@@ -285,9 +293,12 @@ struct iso_ray ray_parameters(struct ray_problem *ray, const struct model_subset
 		.tof_bin_ps = ray->bin,
 		.tof_centred = ray->bin > 0 && (ray->bin == ray->e.tof_bin_ps || ray->offsets),
 		.tof_each = ray->tof_each,
+		.response = ray->response,
+		.scanner = ray->response ? ray->s : NULL,
 	};
 
-	if (ray->rays > 1) memcpy(p.spread_mm, iso_scanner_crystal_mm(ray->s), sizeof p.spread_mm);
+	if (ray->rays > 1 && !ray->response)
+		memcpy(p.spread_mm, iso_scanner_crystal_mm(ray->s), sizeof p.spread_mm);
 	return p;
 }
 
@@ -389,15 +400,17 @@ static struct iso_ray_sens sens_parameters(struct ray_problem *ray)
 		.eff = ray_norm_per_crystal(ray) ? ray->factors.v : NULL,
 		.mu = ray->mu && !ray->precorrected ? &ray->mu_map : NULL,
 		.coincidence_alone = ray->norm && !ray_norm_of_pairs(ray),
+		.response = ray->response,
 	};
 
-	if (ray->rays > 1) memcpy(p.spread_mm, iso_scanner_crystal_mm(ray->s), sizeof p.spread_mm);
+	if (ray->rays > 1 && !ray->response)
+		memcpy(p.spread_mm, iso_scanner_crystal_mm(ray->s), sizeof p.spread_mm);
 	if (ray->share > 0)
 		p.share = ray->share;
 	else if (ray_motion_in_sens(ray))
 		p.share = 1;
 	else if (pairs <= PAIRS_FEW || !iso_ray_sens_by_rings(&p))
-		p.share = fmin(1, most / pairs / (double)ray->rays);
+		p.share = fmin(1, most / pairs / (double)(ray->response ? 1 : ray->rays));
 	return p;
 }
 

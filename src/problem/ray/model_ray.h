@@ -28,8 +28,8 @@ struct ray_problem {
 	iso_problem *p;             /* whose self this is, from load on */
 	/* parameters */
 	const char *events, *scanner, *mu, *norm, *additive, *delayed, *singles, *projector, *cache,
-		*times_file, *window;
-	int64_t size[3], rays, sens_seed;
+		*times_file, *window, *response_file;
+	int64_t size[3], rays, response_lines, sens_seed;
 	double voxel[3], centre[3];
 	double tof_fwhm_ps, tof_bin_ps, tof_truncate, share, duration_s, coincidence_ns;
 	bool scanner_differs, precorrected, norm_inverse, additive_over_m, no_cache;
@@ -58,6 +58,8 @@ struct ray_problem {
 	double *rate;                          /* 'singles', 'delayed' without times: per crystal */
 	double tof, bin;                       /* in force, ps */
 	iso_times *offsets;                    /* 'times'; NULL: none */
+	iso_response *response;                /* 'response'; NULL: none */
+	struct response_view *weights;         /* that the scanner weighs pairs by */
 	bool tof_each, of_crystals;            /* each event has a resolution; that of its two crystals */
 	bool needs_add, needs_sens;            /* the additive term, the sensitivity are asked for */
 	bool guessed;                          /* that the device holds the events */
@@ -92,6 +94,11 @@ int ray_sample_op(struct ray_problem *ray, iso_op **op, iso_ctx *alone, int64_t 
 bool ray_draws_pairs(struct ray_problem *ray); /* for the sensitivity of its scanner: some of all */
 void ray_plan_inputs(struct ray_problem *ray, struct iso_plan *plan,
                      bool cuda); /* that record_read did not count */
+
+/* ray_response.c */
+/* After the scanner: the table that 'response' names, by which lines lie and pairs weigh. */
+int ray_response_load(struct ray_problem *ray);
+void ray_response_free(struct ray_problem *ray);
 
 /* ray_sens_cache.c */
 /* iso_ray_sens of p, from the user's cache where the image is there, and into it where not; `from`: the file it came from,

@@ -8,6 +8,7 @@
 #include "ray_many.cuh"
 
 #include "core/progress.h"
+#include "physics/response/response.h"
 
 #include <stdlib.h>
 
@@ -806,6 +807,8 @@ extern "C" int iso_ray_to_cuda(iso_op *op)
 
 	if (!ISO_HOST(room, c, 1)) return room->status;
 	c->m = *m;
+	response_send(room, &c->m.spread.response);
+	if (room->status) return room->status;
 	c->room = iso_room_of(op->ctx, "ray");
 	op->data = c; /* from here ray_free cleans up */
 	op->fn = &ray_fn_cuda;

@@ -4,6 +4,7 @@
    others. */
 #include "ray_brick.cuh"
 #include "model/ray/ray_moved_kern.h"
+#include "physics/response/response.h"
 
 #define TERM_BITS 30 /* of the largest term */
 
@@ -308,6 +309,7 @@ static struct ray_sens send_tables(struct iso_room *room, const struct ray_sens 
 	ISO_UPLOAD(room, q.eff, host->eff, crystals(host));
 	ISO_UPLOAD(room, q.mu, host->mu, ray_voxels(&host->mu_grid));
 	q.pair = send_efficiencies(room, host->pair);
+	response_send(room, &q.spread.response);
 	ISO_UPLOAD(room, q.first, host->first, host->n_strata + 1);
 	ISO_UPLOAD(room, q.drawn, host->drawn, host->n_strata + 1);
 	return q;
