@@ -3,12 +3,15 @@
 #ifndef ISO_TEST_RESPONSE_TABLE_H
 #define ISO_TEST_RESPONSE_TABLE_H
 
-#include "physics/response/response.h"
 #include "test.h"
+#include "physics/response/response.h"
 
-#define RING_OF_BLOCKS                                                                                  \
-	"kind: cylinder\nradius_mm: 100\nrings: 6\ncrystals_per_ring: 48\nring_pitch_mm: 9\n"             \
-	"block: {crystals: 4, rings: 3}\ncrystal_mm: [12, 8, 20]\nmin_crystal_distance: 8\ninteraction_depth_mm: 7\n"
+#include <unistd.h>
+
+#define RING_OF_BLOCKS                                                                        \
+	"kind: cylinder\nradius_mm: 100\nrings: 6\ncrystals_per_ring: 48\nring_pitch_mm: 9\n" \
+	"block: {crystals: 4, rings: 3}\ncrystal_mm: [12, 8, 20]\nmin_crystal_distance: "     \
+	"8\ninteraction_depth_mm: 7\n"
 
 static inline iso_scanner *scanner_of_text(const char *text)
 {
@@ -30,7 +33,8 @@ static inline void fill_gaussian(uint32_t *h, double mean, double sigma, double 
 	for (int b = 0; b < RESPONSE_BINS; b++) {
 		double x = ((b - RESPONSE_BINS / 2) + .5) * RESPONSE_BIN_MM - mean;
 
-		h[b] = (uint32_t)lrint(counts * RESPONSE_BIN_MM / sigma / 2.5066 * exp(-x * x / (2 * sigma * sigma)));
+		h[b] = (uint32_t)lrint(counts * RESPONSE_BIN_MM / sigma / 2.5066 *
+		                       exp(-x * x / (2 * sigma * sigma)));
 	}
 }
 

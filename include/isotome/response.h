@@ -22,7 +22,7 @@ struct iso_response_info {
 	double area_mm2; /* D_0: effective area of the mean crystal for photons along the normal */
 	double depth_mm; /* mean depth of the first deposit, of those photons; 0: not known */
 	double chi2;     /* of the areas about their smooth curves, over the degrees of freedom */
-	int64_t joined;  /* histograms of offsets that were joined with those of neighbours, having fewer than 400 counts */
+	int64_t joined; /* histograms of offsets that were joined with those of neighbours, having fewer than 400 counts */
 	char scanner[17]; /* hash of the scanner's crystals */
 };
 

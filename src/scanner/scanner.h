@@ -33,7 +33,7 @@ struct iso_scanner {
 	/* Weight of a pair as its crystals respond to its line; NULL: as solid_angle says. */
 	double (*weigh)(const void *response, const double p1[3], const double p2[3]);
 	const void *response;
-	bool assumed;     /* by iso_scanner_around; `name` says what */
+	bool assumed;    /* by iso_scanner_around; `name` says what */
 	double plane_mm; /* of projection data: planes of lines lie this far apart along z; 0: not in planes */
 	/* cylinder */
 	double radius; /* of the ends of LORs: radius_mm + interaction_depth_mm */

@@ -73,8 +73,7 @@ ISO_HD void moved_get_line(struct moved_line *line, const struct ray_moved *m, i
 	int64_t of_pair = moved_lines_of_pair(m), j = l % of_pair, at = l / of_pair;
 	int64_t sample = at / m->q.lines * m->stride;
 
-	line->pair =
-		ray_sens_sample(&m->q, sample * m->q.lines + at % m->q.lines, RAY_SENS_WHOLE);
+	line->pair = ray_sens_sample(&m->q, sample * m->q.lines + at % m->q.lines, RAY_SENS_WHOLE);
 	line->weight = 0;
 	if (!(line->pair.weight > 0) || line->pair.number % m->step > 0) return;
 	line->piece = m->each ? moved_piece(m, line->pair.number, j) : j;

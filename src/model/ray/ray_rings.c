@@ -61,7 +61,8 @@ static bool flat(const struct ray_sens *q)
 
 bool iso_rings_serve(const struct ray_sens *q)
 {
-	return !q->pair && q->spread.response.p == 0 && equal_rings(&q->pairs, q->pos) && (q->projector == ISO_SLICE || flat(q));
+	return !q->pair && q->spread.response.p == 0 && equal_rings(&q->pairs, q->pos) &&
+	       (q->projector == ISO_SLICE || flat(q));
 }
 
 /* ---- a table ---- */

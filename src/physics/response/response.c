@@ -20,13 +20,14 @@ int response_create(iso_response **out, const struct response_shape *s)
 
 	for (int i = 0; i < 5; i++) crystals *= size[i] > 0 ? size[i] : INFINITY;
 	if (!(crystals <= RESPONSE_MOST))
-		return iso_fail(ISO_EINPUT,
-		                "response: blocks of %d x %d crystals, %d x %d of them, in %d layers: must be 1 to "
-		                "%d in all",
-		                (int)size[0], (int)size[1], (int)size[2], (int)size[3], (int)size[4],
-		                RESPONSE_MOST);
+		return iso_fail(
+			ISO_EINPUT,
+			"response: blocks of %d x %d crystals, %d x %d of them, in %d layers: must be 1 to "
+			"%d in all",
+			(int)size[0], (int)size[1], (int)size[2], (int)size[3], (int)size[4], RESPONSE_MOST);
 	if (!(r = calloc(1, sizeof *r))) return iso_fail_memory("response", sizeof *r);
-	int64_t n = RESPONSE_DIRECTIONS * response_crystals_of(s), places = RESPONSE_DIRECTIONS * response_places_of(s);
+	int64_t n = RESPONSE_DIRECTIONS * response_crystals_of(s),
+		places = RESPONSE_DIRECTIONS * response_places_of(s);
 
 	r->shape = *s;
 	r->room = iso_room_of(NULL, "response");
@@ -56,13 +57,34 @@ static int check_values(const iso_response *r, int64_t n)
 {
 	for (int64_t i = 0; i < n; i++)
 		if (!(r->d[i] >= 0) || !isfinite(r->d[i]))
-			return iso_fail(ISO_EINPUT, "response: an effective area of %g mm^2, must be 0 or above",
+			return iso_fail(ISO_EINPUT,
+			                "response: an effective area of %g mm^2, must be 0 or above",
 			                (double)r->d[i]);
 	for (int64_t i = 0; i < RESPONSE_ENERGIES * RESPONSE_DIRECTIONS; i++)
 		if (!(r->d_energy[i] >= 0) || !isfinite(r->d_energy[i]))
-			return iso_fail(ISO_EINPUT, "response: an effective area of %g mm^2, must be 0 or above",
+			return iso_fail(ISO_EINPUT,
+			                "response: an effective area of %g mm^2, must be 0 or above",
 			                (double)r->d_energy[i]);
 	return ISO_OK;
+}
+
+/* d of a crystal; along the normal the mean with its mirror images, which are the same crystal seen from the other side. */
+static double area_of(const iso_response *r, int64_t direction, int64_t crystal)
+{
+	const struct response_shape *s = &r->shape;
+	const int turns_t = direction / RESPONSE_THETAS == 0, turns_z = direction % RESPONSE_THETAS == 0;
+	int64_t nt = (int64_t)s->block[0] * s->blocks[0], nz = (int64_t)s->block[1] * s->blocks[1];
+	int64_t layer = crystal % s->layers, it = crystal / s->layers % nt, iz = crystal / s->layers / nt;
+	double sum = 0;
+
+	for (int t = 0; t <= turns_t; t++)
+		for (int z = 0; z <= turns_z; z++) {
+			int64_t x = t ? nt - 1 - it : it, y = z ? nz - 1 - iz : iz;
+
+			sum += (double)r->d[direction * nt * nz * s->layers + (y * nt + x) * s->layers +
+			                    layer];
+		}
+	return sum / ((1 + turns_t) * (1 + turns_z));
 }
 
 int response_finish(iso_response *r)
@@ -80,8 +102,10 @@ int response_finish(iso_response *r)
 	r->info.size = sizeof r->info;
 	r->info.area_mm2 = (double)r->mean[0];
 	if (!(r->info.area_mm2 > 0))
-		return iso_fail(ISO_EINPUT, "response: no photon along the normal was recorded; take more photons");
-	for (int64_t i = 0; i < n; i++) r->area[i] = (float)((double)r->d[i] / r->info.area_mm2);
+		return iso_fail(ISO_EINPUT,
+		                "response: no photon along the normal was recorded; take more photons");
+	for (int64_t i = 0; i < n; i++)
+		r->area[i] = (float)(area_of(r, i / crystals, i % crystals) / r->info.area_mm2);
 	return response_nodes_fill(r, &r->info.joined);
 }
 
@@ -109,6 +133,26 @@ static void crystals_of_cylinder(struct response_crystals *c, const iso_scanner 
 	c->two_rho = 2 * s->radius;
 }
 
+/* Of all that places crystals, number by number. */
+static void hash_crystals(char hash[17], const struct response_crystals *c)
+{
+	const struct cylinder *k = &c->cylinder;
+	double v[24 + 4 * RESPONSE_RINGS] = {
+		c->flat,       c->rings,    c->layers,    c->depth,     c->two_rho,  k->storey_mm,
+		k->ring_pitch, k->rings,    k->storeys,   k->block,     k->blocks,   k->crystals_per_sector,
+		c->block[0],   c->block[1], c->blocks[0], c->blocks[1], c->pitch[0], c->pitch[1],
+		c->gap[0],     c->gap[1],
+	};
+
+	for (int r = 0; r < c->rings; r++) {
+		const struct response_ring *ring = c->ring + r;
+
+		memcpy(v + 24 + 4 * r, (double[]){ ring->face, ring->first, ring->z, (double)ring->modules },
+		       4 * sizeof *v);
+	}
+	snprintf(hash, 17, "%016llx", (unsigned long long)XXH64(v, sizeof v, 0));
+}
+
 int response_crystals(struct response_crystals *c, struct response_shape *shape, char hash[17],
                       const iso_scanner *s)
 {
@@ -120,7 +164,7 @@ int response_crystals(struct response_crystals *c, struct response_shape *shape,
 	*shape = (struct response_shape){ .block = { c->block[0], c->block[1] },
 		                          .blocks = { c->blocks[0], c->blocks[1] },
 		                          .layers = c->layers };
-	snprintf(hash, 17, "%016llx", (unsigned long long)XXH64(c, sizeof *c, 0));
+	hash_crystals(hash, c);
 	return ISO_OK;
 }
 
@@ -180,9 +224,11 @@ int iso_response_nodes(double *u, double *v, const iso_response *r, int p, const
 {
 	if (!u || !v || !r || !place) return iso_fail_null(__func__);
 	const struct response_shape *s = &r->shape;
-	const int64_t most[3] = { s->block[0], s->block[1], s->layers }, at[3] = { place[0], place[1], layer };
+	const int64_t most[3] = { s->block[0], s->block[1], s->layers },
+		      at[3] = { place[0], place[1], layer };
 
-	if (p != 3 && p != 5 && p != 7) return iso_fail(ISO_EARG, "iso_response_nodes: %d nodes, must be 3, 5 or 7", p);
+	if (p != 3 && p != 5 && p != 7)
+		return iso_fail(ISO_EARG, "iso_response_nodes: %d nodes, must be 3, 5 or 7", p);
 	for (int i = 0; i < 3; i++)
 		if (at[i] < 0 || at[i] >= most[i])
 			return iso_fail(ISO_EARG,
@@ -191,7 +237,8 @@ int iso_response_nodes(double *u, double *v, const iso_response *r, int p, const
 	struct response_view view = { .at = { .block = { s->block[0], s->block[1] }, .layers = s->layers },
 		                      .p = p,
 		                      .node = r->node[(p - 3) / 2] };
-	struct response_end e = { .angles = response_angles_of(phi_deg * M_PI / 180, theta_deg * M_PI / 180) };
+	struct response_end e = { .angles =
+		                          response_angles_of(phi_deg * M_PI / 180, theta_deg * M_PI / 180) };
 	int64_t it = e.angles.turn_t ? s->block[0] - 1 - place[0] : place[0];
 	int64_t iz = e.angles.turn_z ? s->block[1] - 1 - place[1] : place[1];
 
@@ -236,7 +283,7 @@ int iso_response_write(const char *path, const iso_response *r)
 
 int iso_response_read(iso_response **r, const char *path)
 {
-	int (*const read)(iso_response **r, const char *path) = READ;
+	int (*const read)(iso_response * *r, const char *path) = READ;
 	iso_response *got = NULL;
 	int st;
 

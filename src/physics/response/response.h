@@ -27,15 +27,15 @@ struct iso_response {
 	struct iso_response_info info;
 	struct iso_room room;
 	/* as the file has them */
-	float *d;               /* (direction, crystal): smoothed, mm^2 */
-	uint32_t *count;        /* the same: records, not smoothed */
-	float *d_energy;        /* (energy, direction): of the mean crystal, mm^2 */
-	uint32_t *hist[2];      /* u, v: (direction, place, RESPONSE_BINS) */
-	uint32_t *beyond;       /* (direction, place): records farther than 20 mm */
+	float *d;          /* (direction, crystal): smoothed, mm^2 */
+	uint32_t *count;   /* the same: records, not smoothed */
+	float *d_energy;   /* (energy, direction): of the mean crystal, mm^2 */
+	uint32_t *hist[2]; /* u, v: (direction, place, RESPONSE_BINS) */
+	uint32_t *beyond;  /* (direction, place): records farther than 20 mm */
 	/* made of them */
-	float *mean;                   /* (direction): d of the mean crystal, mm^2 */
-	float *area;                   /* d over D_0 */
-	float *node[RESPONSE_TABLES];  /* (direction, place, 2, p): mm */
+	float *mean;                  /* (direction): d of the mean crystal, mm^2 */
+	float *area;                  /* d over D_0 */
+	float *node[RESPONSE_TABLES]; /* (direction, place, 2, p): mm */
 };
 
 static inline int64_t response_crystals_of(const struct response_shape *s)

@@ -14,7 +14,7 @@ enum {
 	RESPONSE_PHIS = 27,   /* directions: steps of 2.5 degrees, */
 	RESPONSE_THETAS = 10, /* and of 5 */
 	RESPONSE_DIRECTIONS = RESPONSE_PHIS * RESPONSE_THETAS,
-	RESPONSE_RINGS = 8, /* of modules, at most */
+	RESPONSE_RINGS = 8,   /* of modules, at most */
 	RESPONSE_SHORT = 100, /* pairs nearer than the greatest length over this weigh as at that distance */
 };
 #define RESPONSE_PHI_STEP (2.5 * M_PI / 180)
@@ -22,7 +22,8 @@ enum {
 
 /* A ring of flat modules. */
 struct response_ring {
-	double face, first, z; /* distance of the crystals' faces from the axis; angle of module 0, rad; middle along z */
+	double face, first,
+		z; /* distance of the crystals' faces from the axis; angle of module 0, rad; middle along z */
 	int64_t modules;
 };
 
@@ -35,7 +36,7 @@ struct response_crystals {
 	int32_t block[2], blocks[2]; /* crystals of a block; blocks of a module */
 	double pitch[2], gap[2];     /* of crystals; between blocks */
 	int32_t layers;
-	double depth; /* of all layers */
+	double depth;   /* of all layers */
 	double two_rho; /* greatest length of a line: of scatter.md, mm */
 };
 
@@ -44,14 +45,15 @@ struct response_view {
 	struct response_crystals at;
 	int32_t p;         /* nodes; 0: there is no response */
 	const float *node; /* (phi, theta, place, 2, p): mm */
-	const float *area; /* (phi, theta, crystal of the module): over that of the mean crystal along the normal */
+	const float *
+		area; /* (phi, theta, crystal of the module): over that of the mean crystal along the normal */
 };
 
 /* Where a direction lies between those of the table. */
 struct response_angles {
-	int32_t phi, theta;  /* the lower ones */
+	int32_t phi, theta;      /* the lower ones */
 	double up_phi, up_theta; /* share of the upper ones */
-	bool turn_t, turn_z; /* the mirror image is read */
+	bool turn_t, turn_z;     /* the mirror image is read */
 };
 
 /* One end of a line. */
@@ -155,7 +157,8 @@ ISO_HD struct response_end response_end_of(const struct response_view *v, const 
 		response_find_flat(c, p, n, i, &layer);
 	else
 		response_find_round(c, p, n, i, &layer);
-	double dn = d[0] * n[0] + d[1] * n[1], dt = d[1] * n[0] - d[0] * n[1], across = sqrt(dn * dn + dt * dt);
+	double dn = d[0] * n[0] + d[1] * n[1], dt = d[1] * n[0] - d[0] * n[1],
+	       across = sqrt(dn * dn + dt * dt);
 	double s = across > 0 ? dt / across : 0, k = across > 0 ? dn / across : 1;
 
 	/* u = (k, 0, -s), v = (-d_z s, across, -d_z k) in (t, z, n) */
@@ -167,7 +170,8 @@ ISO_HD struct response_end response_end_of(const struct response_view *v, const 
 	e.v[2] = across;
 	e.angles = response_angles_of(atan2(dt, dn), atan2(d[2], across));
 	for (int a = 0; a < 2; a++) {
-		if (a ? e.angles.turn_z : e.angles.turn_t) i[a] = (int64_t)c->block[a] * c->blocks[a] - 1 - i[a];
+		if (a ? e.angles.turn_z : e.angles.turn_t)
+			i[a] = (int64_t)c->block[a] * c->blocks[a] - 1 - i[a];
 		in[a] = i[a] % c->block[a];
 	}
 	e.place = (in[1] * c->block[0] + in[0]) * c->layers + layer;
@@ -176,7 +180,8 @@ ISO_HD struct response_end response_end_of(const struct response_view *v, const 
 }
 
 /* Node `number` of an end along u (axis 0) or v (1), mm, in rising order. */
-ISO_HD double response_node(const struct response_view *v, const struct response_end *e, int axis, int32_t number)
+ISO_HD double response_node(const struct response_view *v, const struct response_end *e, int axis,
+                            int32_t number)
 {
 	const struct response_crystals *c = &v->at;
 	int64_t each = (int64_t)c->block[0] * c->block[1] * c->layers * 2 * v->p;

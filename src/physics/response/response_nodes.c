@@ -36,46 +36,52 @@ void response_shares(double *node, int p, const double *counts, int n, double fi
 	if (share < p) node[share] = moment / size;
 }
 
-static double total(const uint32_t *h)
+/* sum += the histogram of u (axis 0) or v (1) of a crystal of a block. Along the normal, phi or theta 0, the mirror image of the
+   block is the same crystal seen from the other side: both count, so that angles of either sign meet there. */
+static double add_place(double *sum, const iso_response *r, int axis, int64_t direction, int64_t it,
+                        int64_t iz, int64_t layer)
 {
-	double sum = 0;
+	const struct response_shape *s = &r->shape;
+	const uint32_t *all = r->hist[axis] + direction * response_places_of(s) * RESPONSE_BINS;
+	const int turns_t = direction / RESPONSE_THETAS == 0, turns_z = direction % RESPONSE_THETAS == 0;
+	double counts = 0;
 
-	for (int i = 0; i < RESPONSE_BINS; i++) sum += h[i];
-	return sum;
+	for (int t = 0; t <= turns_t; t++)
+		for (int z = 0; z <= turns_z; z++) {
+			int64_t x = t ? s->block[0] - 1 - it : it, y = z ? s->block[1] - 1 - iz : iz;
+			const uint32_t *h = all + ((y * s->block[0] + x) * s->layers + layer) * RESPONSE_BINS;
+			const bool turned = axis ? z : t;
+
+			for (int i = 0; i < RESPONSE_BINS; i++) {
+				sum[i] += h[turned ? RESPONSE_BINS - 1 - i : i];
+				counts += h[i];
+			}
+		}
+	return counts;
 }
 
-static void add(double *sum, const uint32_t *h)
-{
-	for (int i = 0; i < RESPONSE_BINS; i++) sum[i] += h[i];
-}
-
-/* Histogram of u (axis 0) or v (1) of a crystal of a block, from column `from` of the other axis to `end`. */
+/* The same of crystals `from` to `end` of the other axis. */
 static double gather(double *sum, const iso_response *r, int axis, int64_t direction, const int32_t at[2],
                      int32_t layer, int32_t from, int32_t end)
 {
-	const struct response_shape *s = &r->shape;
-	const uint32_t *h = r->hist[axis] + direction * response_places_of(s) * RESPONSE_BINS;
 	double counts = 0;
 
 	memset(sum, 0, RESPONSE_BINS * sizeof *sum);
-	for (int32_t k = from; k < end; k++) {
-		int64_t it = axis ? k : at[0], iz = axis ? at[1] : k;
-		const uint32_t *one = h + ((iz * s->block[0] + it) * s->layers + layer) * RESPONSE_BINS;
-
-		add(sum, one);
-		counts += total(one);
-	}
+	for (int32_t k = from; k < end; k++)
+		counts += add_place(sum, r, axis, direction, axis ? k : at[0], axis ? at[1] : k, layer);
 	return counts;
 }
 
 /* Of the whole block. */
 static void gather_all(double *sum, const iso_response *r, int axis, int64_t direction)
 {
-	int64_t places = response_places_of(&r->shape);
+	const struct response_shape *s = &r->shape;
+	int64_t places = response_places_of(s);
 
 	memset(sum, 0, RESPONSE_BINS * sizeof *sum);
 	for (int64_t k = 0; k < places; k++)
-		add(sum, r->hist[axis] + (direction * places + k) * RESPONSE_BINS);
+		add_place(sum, r, axis, direction, k / s->layers % s->block[0], k / s->layers / s->block[0],
+		          k % s->layers);
 }
 
 /* Whether others were joined. */

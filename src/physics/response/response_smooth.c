@@ -91,7 +91,6 @@ void response_smooth(float *d, double *chi2, const uint32_t *count, const double
 		mean[i] /= (double)crystals;
 	}
 	for (int64_t c = 0; c < crystals; c++)
-		sum += smooth_crystal(d + c, count + c, mm2, mean, crystals,
-		                      (const double(*)[TERMS])term);
+		sum += smooth_crystal(d + c, count + c, mm2, mean, crystals, (const double(*)[TERMS])term);
 	*chi2 = sum / ((double)crystals * (RESPONSE_DIRECTIONS - TERMS));
 }

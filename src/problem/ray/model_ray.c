@@ -218,8 +218,8 @@ static int ray_load(iso_problem *problem, int need, const struct iso_grid *image
 	bool settled = problem_takes_grid(problem, image) || ray_grid(problem, &ray->grid) != MODEL_ASK_LOAD;
 
 	if ((st = load_scanner(ray, need & MODEL_NEEDS_SENS || !settled))) return st;
-	if ((st = ray_response_load(ray)) || (st = ray_times_read(ray)) || (st = ray_motion_tables(ray)) || (st = ray_gates_begin(ray)) ||
-	    (st = load_grid(ray, image)) || (st = ray_fields_load(ray)))
+	if ((st = ray_response_load(ray)) || (st = ray_times_read(ray)) || (st = ray_motion_tables(ray)) ||
+	    (st = ray_gates_begin(ray)) || (st = load_grid(ray, image)) || (st = ray_fields_load(ray)))
 		return st;
 	if (need & MODEL_NEEDS_SENS && !ray->s)
 		return iso_fail(ISO_EARG,

@@ -18,13 +18,13 @@ static int check(const struct ray_problem *ray)
 		return ISO_OK;
 	}
 	if (problem_given(ray->p, "rays"))
-		return iso_fail(ISO_EARG, "'rays' and 'response' both say where the lines of an event lie: give "
-		                          "one of them ('response-lines' says how many)");
+		return iso_fail(ISO_EARG,
+		                "'rays' and 'response' both say where the lines of an event lie: give "
+		                "one of them ('response-lines' says how many)");
 	if (ray->response_lines != 9 && ray->response_lines != 25 && ray->response_lines != 49)
 		return iso_fail(ISO_EARG, "'response-lines' is %" PRId64 ", must be 9, 25 or 49",
 		                ray->response_lines);
-	if (!ray->s)
-		return iso_fail(ISO_EARG, "'response' needs 'scanner', a description with its crystals");
+	if (!ray->s) return iso_fail(ISO_EARG, "'response' needs 'scanner', a description with its crystals");
 	return ISO_OK;
 }
 
@@ -38,14 +38,15 @@ static int tell(struct ray_problem *ray)
 	if (st) return st;
 	if (i.joined > 0)
 		record_warn(record,
-		            "%s: %" PRId64 " of its histograms of offsets have fewer than %d counts, and were "
+		            "%s: %" PRId64
+		            " of its histograms of offsets have fewer than %d counts, and were "
 		            "joined with those of neighbouring crystals; isotome response with more photons "
 		            "leaves each its own",
 		            ray->response_file, i.joined, RESPONSE_FEW);
-	json_t *told = record_pack("{s:i, s:f, s:f, s:i, s:s, s:f, s:f, s:i}", "lines", (int)ray->rays,
-	                           "area_mm2", i.area_mm2, "chi2", i.chi2, "joined", (int)i.joined, "scanner",
-	                           i.scanner, "depth_mm", i.depth_mm, "photons", (double)i.photons, "nodes",
-	                           ray->weights->p);
+	json_t *told =
+		record_pack("{s:i, s:f, s:f, s:i, s:s, s:f, s:f, s:i}", "lines", (int)ray->rays, "area_mm2",
+	                    i.area_mm2, "chi2", i.chi2, "joined", (int)i.joined, "scanner", i.scanner,
+	                    "depth_mm", i.depth_mm, "photons", (double)i.photons, "nodes", ray->weights->p);
 
 	return record_result(record, "response", told);
 }

@@ -32,7 +32,8 @@ struct set {
 static void sets_of(struct set s[SETS], const iso_response *r)
 {
 	const hsize_t phi = RESPONSE_PHIS, theta = RESPONSE_THETAS, bins = RESPONSE_BINS;
-	hsize_t crystals = (hsize_t)response_crystals_of(&r->shape), places = (hsize_t)response_places_of(&r->shape);
+	hsize_t crystals = (hsize_t)response_crystals_of(&r->shape),
+		places = (hsize_t)response_places_of(&r->shape);
 
 	s[0] = (struct set){ "d", 3, { phi, theta, crystals }, true, r->d };
 	s[1] = (struct set){ "counts", 3, { phi, theta, crystals }, false, r->count };
@@ -67,8 +68,8 @@ static int write_set(const struct iso_h5 *h, const struct set *s)
 		H5Pset_deflate(list, 1);
 	}
 	if (space >= 0 && list >= 0)
-		set = H5Dcreate2(h->file, s->name, s->real ? H5T_IEEE_F32LE : H5T_STD_U32LE, space, H5P_DEFAULT,
-		                 list, H5P_DEFAULT);
+		set = H5Dcreate2(h->file, s->name, s->real ? H5T_IEEE_F32LE : H5T_STD_U32LE, space,
+		                 H5P_DEFAULT, list, H5P_DEFAULT);
 	if (set >= 0) {
 		good = H5Dwrite(set, s->real ? H5T_NATIVE_FLOAT : H5T_NATIVE_UINT32, H5S_ALL, H5S_ALL,
 		                H5P_DEFAULT, s->v) >= 0;
@@ -83,8 +84,7 @@ static int write_reals(const struct iso_h5 *h, const char *name, int n, const do
 {
 	hsize_t dim = (hsize_t)n;
 	hid_t space = n > 1 ? H5Screate_simple(1, &dim, NULL) : H5Screate(H5S_SCALAR);
-	hid_t a = space < 0 ? -1
-	                    : H5Acreate2(h->file, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT);
+	hid_t a = space < 0 ? -1 : H5Acreate2(h->file, name, H5T_IEEE_F64LE, space, H5P_DEFAULT, H5P_DEFAULT);
 	bool good = a >= 0 && H5Awrite(a, H5T_NATIVE_DOUBLE, v) >= 0;
 
 	if (a >= 0) good = H5Aclose(a) >= 0 && good;
@@ -98,7 +98,8 @@ static int write_hash(const struct iso_h5 *h, const char *hash)
 	hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR), a = -1;
 	bool good = false;
 
-	if (type >= 0 && space >= 0 && H5Tset_size(type, 16) >= 0 && H5Tset_strpad(type, H5T_STR_NULLPAD) >= 0)
+	if (type >= 0 && space >= 0 && H5Tset_size(type, 16) >= 0 &&
+	    H5Tset_strpad(type, H5T_STR_NULLPAD) >= 0)
 		a = H5Acreate2(h->file, "scanner", type, space, H5P_DEFAULT, H5P_DEFAULT);
 	if (a >= 0) {
 		good = H5Awrite(a, type, hash) >= 0;
@@ -145,7 +146,8 @@ static int64_t bytes_of(const struct response_shape *s)
 {
 	int64_t crystals = response_crystals_of(s), places = response_places_of(s);
 
-	return RESPONSE_DIRECTIONS * 4 * (2 * crystals + RESPONSE_ENERGIES + places * (2 * RESPONSE_BINS + 1));
+	return RESPONSE_DIRECTIONS * 4 *
+	       (2 * crystals + RESPONSE_ENERGIES + places * (2 * RESPONSE_BINS + 1));
 }
 
 int response_write_h5(const char *temp, const char *path, const iso_response *r)
@@ -168,8 +170,8 @@ static int read_reals(double *v, const struct iso_h5 *h, const char *name, int n
 	if (space >= 0) H5Sclose(space);
 	if (a >= 0) H5Aclose(a);
 	return good ? ISO_OK
-	            : iso_h5_fail(h, ISO_EINPUT, "is no table of response: no attribute %s of %d numbers", name,
-	                          n);
+	            : iso_h5_fail(h, ISO_EINPUT, "is no table of response: no attribute %s of %d numbers",
+	                          name, n);
 }
 
 static int read_hash(char hash[17], const struct iso_h5 *h)
@@ -196,7 +198,8 @@ static int read_set(const struct iso_h5 *h, const struct set *s)
 	if (st) return st;
 	for (int i = 0; i < s->axes && fits; i++) fits = found.dim[i] == (int64_t)s->dim[i];
 	if (!fits)
-		st = iso_h5_fail(h, ISO_EINPUT, "has no dataset %s of the size that its crystals need", s->name);
+		st = iso_h5_fail(h, ISO_EINPUT, "has no dataset %s of the size that its crystals need",
+		                 s->name);
 	if (!st) st = iso_h5_chunk(h, &found, s->name, 0);
 	if (!st) st = iso_h5_expect(h, &found, s->name);
 	if (!st && H5Dread(found.id, s->real ? H5T_NATIVE_FLOAT : H5T_NATIVE_UINT32, H5S_ALL, H5S_ALL,
@@ -212,12 +215,13 @@ static int read_shape(struct response_shape *s, const struct iso_h5 *h)
 	int st = read_reals(&version, h, "version", 1);
 
 	if (!st && version != VERSION)
-		return iso_h5_fail(h, ISO_EINPUT, "is a table of response of version %g, expected %d", version,
-		                   VERSION);
+		return iso_h5_fail(h, ISO_EINPUT, "is a table of response of version %g, expected %d",
+		                   version, VERSION);
 	if (!st) st = read_reals(v, h, "crystals", SHAPE);
 	for (int i = 0; i < SHAPE && !st; i++)
 		if (!(v[i] >= 1 && v[i] <= RESPONSE_MOST))
-			st = iso_h5_fail(h, ISO_EINPUT, "crystals are %g, must be 1 to %d", v[i], RESPONSE_MOST);
+			st = iso_h5_fail(h, ISO_EINPUT, "crystals are %g, must be 1 to %d", v[i],
+			                 RESPONSE_MOST);
 	if (st) return st;
 	*s = (struct response_shape){ .block = { (int32_t)v[0], (int32_t)v[1] },
 		                      .blocks = { (int32_t)v[2], (int32_t)v[3] },
@@ -235,7 +239,8 @@ static int read_info(struct iso_response_info *i, const struct iso_h5 *h)
 	if (!st) st = read_reals(&i->depth_mm, h, "depth_mm", 1);
 	if (!st) st = read_reals(&i->chi2, h, "chi2", 1);
 	if (!st && (!(photons >= 0 && photons < 9e15) || !(records >= 0 && records < 9e15)))
-		st = iso_h5_fail(h, ISO_EINPUT, "photons are %g, of which %g were recorded", photons, records);
+		st = iso_h5_fail(h, ISO_EINPUT, "photons are %g, of which %g were recorded", photons,
+		                 records);
 	if (st) return st;
 	i->photons = (int64_t)photons;
 	i->records = (int64_t)records;
