@@ -19,10 +19,12 @@ struct iso_replicator {
 	struct iso_filter filter;
 	struct iso_replicates w;
 	iso_real *x, *acc, *y; /* of all images of a batch: images and counts, on the device */
-	iso_real *start;       /* on the host */
+	iso_real *start;       /* on the device */
 	iso_real *seen;        /* 1 where a subset sees the voxel; for the filter */
 	iso_real *drawn;       /* counts of a replicate on the host, in the operator's order */
 	iso_real *counts;      /* of the data, of a histogram, likewise; NULL: events */
+	iso_weights_fn *draw;  /* of the device; NULL: the host draws */
+	int64_t *number;       /* of each event, in the operator's order, on the device */
 	int64_t empty;
 };
 
@@ -64,15 +66,17 @@ static int take_start(iso_replicator *r, const iso_real *x)
 {
 	const struct iso_sens *s = &r->p.sens;
 	struct iso_loop *l = &r->l;
+	iso_real *start;
 
-	ISO_HOST(&l->room, r->start, l->n);
-	for (int64_t i = 0; i < l->n && r->start; i++) {
+	if (!ISO_HOST(&l->taken, start, l->n)) return l->taken.status;
+	for (int64_t i = 0; i < l->n; i++) {
 		bool seen = false;
 
 		for (int k = 0; k < s->n_images; k++) seen |= s->image[k * l->n + i] > 0;
-		r->start[i] = seen ? x[i] : 0;
+		start[i] = seen ? x[i] : 0;
 		l->host[i] = seen;
 	}
+	ISO_UPLOAD(&l->room, r->start, start, l->n);
 	if (r->p.filter) ISO_UPLOAD(&l->room, r->seen, l->host, l->n);
 	return l->room.status;
 }
@@ -97,6 +101,30 @@ static int take_counts(iso_replicator *r, const iso_real *y)
 	return l->room.status;
 }
 
+static uint64_t number(const iso_replicator *r, int64_t i)
+{
+	const iso_op *op = r->l.op;
+	int64_t row = op->fn->file_row ? op->fn->file_row(op, i) : i;
+
+	return (uint64_t)(r->w.number ? r->w.number[row] : row);
+}
+
+/* The device draws weights of events; counts of lines are Poisson numbers of any mean, which the host draws. */
+static int find_draw(iso_replicator *r)
+{
+	struct iso_loop *l = &r->l;
+	void *cuda = NULL;
+	int64_t *event;
+	int st = iso_cuda_symbol(&cuda, ISO_WEIGHTS_CUDA);
+
+	if (st || !ISO_HOST(&l->taken, event, l->n_data)) return st ? st : l->taken.status;
+	*(void **)&r->draw = cuda;
+#pragma omp parallel for num_threads(l->ctx->threads)
+	for (int64_t i = 0; i < l->n_data; i++) event[i] = (int64_t)number(r, i);
+	ISO_UPLOAD(&l->room, r->number, event, l->n_data);
+	return l->room.status;
+}
+
 static int load(iso_replicator *r, const iso_real *x)
 {
 	struct iso_loop *l = &r->l;
@@ -113,7 +141,9 @@ static int load(iso_replicator *r, const iso_real *x)
 	ISO_DEVICE(&l->room, r->x, r->w.batch * l->n);
 	ISO_DEVICE(&l->room, r->acc, r->w.batch * l->n);
 	ISO_DEVICE(&l->room, r->y, r->w.batch * l->n_data);
-	ISO_HOST(&l->room, r->drawn, l->n_data);
+	if (iso_ctx_is_cuda(l->ctx) && !r->counts) st = find_draw(r);
+	if (!r->draw) ISO_HOST(&l->room, r->drawn, l->n_data);
+	if (st) return st;
 	ISO_UPLOAD(&l->room, s->image, s->image, all);
 	iso_room_free(&l->taken);
 	return l->room.status;
@@ -149,14 +179,6 @@ int iso_replicator_create(iso_replicator **out, const struct iso_em *given, cons
 
 /* ---- counts ---- */
 
-static uint64_t number(const iso_replicator *r, int64_t i)
-{
-	const iso_op *op = r->l.op;
-	int64_t row = op->fn->file_row ? op->fn->file_row(op, i) : i;
-
-	return (uint64_t)(r->w.number ? r->w.number[row] : row);
-}
-
 /* Of a replicate, in the operator's order: the weight of each event, or counts of each line. */
 static void draw(iso_replicator *r, int64_t replicate)
 {
@@ -176,10 +198,15 @@ static int begin(iso_replicator *r, int64_t first, int n)
 	struct iso_loop *l = &r->l;
 	int st = ISO_OK;
 
+	if (r->draw)
+		st = r->draw(l->ctx, r->y, l->n_data, r->number, r->w.seed ^ WEIGHTS_OF_EVENTS, first, n);
 	for (int e = 0; e < n && !st; e++) {
-		draw(r, first + e);
-		st = l->v->upload(l->ctx, r->y + e * l->n_data, r->drawn, l->n_data * (int64_t)sizeof *r->y);
-		if (!st) st = l->v->upload(l->ctx, r->x + e * l->n, r->start, l->n * (int64_t)sizeof *r->x);
+		if (!r->draw) {
+			draw(r, first + e);
+			st = l->v->upload(l->ctx, r->y + e * l->n_data, r->drawn,
+			                  l->n_data * (int64_t)sizeof *r->y);
+		}
+		if (!st) st = l->v->copy(l->ctx, l->n, r->x + e * l->n, r->start);
 		if (!st) st = iso_ctx_poll(l->ctx);
 	}
 	return iso_comm_agree(l->ctx, st);

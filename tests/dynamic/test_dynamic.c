@@ -247,15 +247,14 @@ static void check_regions(const iso_real *x, const iso_real *image)
 	free(cov);
 }
 
-static void vectors(void **state)
+static void check_vectors(iso_ctx *ctx)
 {
-	struct scan *s = scan_begin(context(2));
+	struct scan *s = scan_begin(ctx);
 	iso_op *op = operator_of(s, 1, 0);
 	struct iso_em em = em_of(s, op, 5);
 	iso_real *x = calloc(REPLICATES * VOXELS, sizeof *x), image[VOXELS], mean[VOXELS], sd[VOXELS];
 	iso_spread *spread = NULL;
 
-	(void)state;
 	memcpy(image, s->start, sizeof image);
 	OK(iso_em_run(image, NULL, &em, NULL));
 	assert_true(apart(image, "r_main.f64", 0, VOXELS, VOXELS) < TOLERANCE(2e-4, 1e-9));
@@ -275,6 +274,18 @@ static void vectors(void **state)
 	free(x);
 	iso_op_free(op);
 	scan_end(s);
+}
+
+static void vectors(void **state)
+{
+	(void)state;
+	check_vectors(context(2));
+}
+
+static void cuda_vectors(void **state)
+{
+	(void)state;
+	check_vectors(cuda_or_skip());
 }
 
 /* ---- the same bits ---- */
@@ -332,11 +343,46 @@ static void bits(void **state)
 	same_bits(2, 1, 0, true);
 }
 
+/* Of the weights that the device draws: every batch, and near to EM of those that the host draws. */
+static void cuda_batches(void **state)
+{
+	enum { R = 9 };
+	struct scan *s = scan_begin(cuda_or_skip());
+	iso_real *first = calloc(R * VOXELS, sizeof *first), *x = calloc(R * VOXELS, sizeof *x), want[VOXELS];
+
+	(void)state;
+	for (int tof = 0; tof < 2; tof++) {
+		iso_op *op = operator_of(s, 3, tof ? 400 : 0);
+		struct iso_em em = em_of(s, op, 2);
+
+		replicates(s, first, &em, 1, R);
+		for (int batch = 2; batch <= 8; batch += 3) {
+			replicates(s, x, &em, batch, R);
+			assert_memory_equal(x, first, R * VOXELS * sizeof *x);
+		}
+		for (int r = 0; r < R; r += 4) {
+			double top = 0, most = 0;
+
+			by_hand(s, want, em, r);
+			for (int i = 0; i < VOXELS; i++) {
+				top = larger(top, want[i]);
+				most = larger(most, fabs(want[i] - first[r * VOXELS + i]));
+			}
+			assert_true(most < 1e-5 * top);
+		}
+		iso_op_free(op);
+	}
+	free(first);
+	free(x);
+	scan_end(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers), cmocka_unit_test(histograms), cmocka_unit_test(refusals),
-		cmocka_unit_test(vectors), cmocka_unit_test(bits),
+		cmocka_unit_test(numbers),      cmocka_unit_test(histograms), cmocka_unit_test(refusals),
+		cmocka_unit_test(vectors),      cmocka_unit_test(bits),       cmocka_unit_test(cuda_vectors),
+		cmocka_unit_test(cuda_batches),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
