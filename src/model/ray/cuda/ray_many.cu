@@ -13,6 +13,7 @@
 #define THREADS 1024
 #define WARPS (THREADS / ISO_WARP)
 #define RESPOND_BLOCKS 2048
+#define COUNT_BLOCKS 256 /* their partial sums are added in order */
 
 /* Of a brick along the main axis: thin ones are wide, and more packets lie wholly in one of them. */
 enum { K = RAY_GROUP_SLICES };
@@ -40,7 +41,14 @@ struct ray_group {
 	struct iso_fixed_cuda acc; /* voxels of image 0, ...; each image has a scale of its own */
 	float *limit;              /* greatest value of an image */
 	struct em_tally *tally;
-	int *queue; /* next unit of work: forward, back */
+	int *queue;                /* next unit of work: forward, back */
+	struct row_counts *counts; /* COUNT_BLOCKS of each image */
+};
+
+/* What is known of the counts of some rows. */
+struct row_counts {
+	double sum;
+	float most;
 };
 
 /* ---- along a ray ---- */
@@ -96,7 +104,31 @@ static __device__ float4 sum_samples(josephs<K> j, const struct rule_data *r, co
 	return sum;
 }
 
-/* Adds to a brick, which holds the low 32 bits of its sums, image after image; what overflows goes to the images at once. */
+/* *to += term, without a branch, and nothing of a term of 0: the additions of a visit are all on their way before one comes
+   back. */
+static __device__ unsigned add_shared(unsigned *to, unsigned term)
+{
+	unsigned old;
+
+	asm volatile("{ .reg .pred some; setp.ne.u32 some, %2, 0; mov.u32 %0, 0;\n"
+	             "@some atom.shared.add.u32 %0, [%1], %2; }"
+	             : "=&r"(old)
+	             : "r"((unsigned)__cvta_generic_to_shared(to)), "r"(term)
+	             : "memory");
+	return old;
+}
+
+/* mask, one bit up, and below it whether a sum went over its 32 bits. */
+static __device__ unsigned with_carry(unsigned mask, unsigned old, unsigned term)
+{
+	asm("{ .reg .u32 sum; add.cc.u32 sum, %1, %2; addc.u32 %0, %0, %0; }"
+	    : "+r"(mask)
+	    : "r"(old), "r"(term));
+	return mask;
+}
+
+/* Adds to a brick, which holds the low 32 bits of its sums, image after image; what overflows goes to the images at once. A
+   term below a half is 0, as are those of an image that sends nothing. */
 struct terms {
 	const brick<K> *u;
 	unsigned *low;
@@ -105,22 +137,19 @@ struct terms {
 	int64_t voxels;
 	float4 send;
 
-	/* A term below a half is 0, as are those of an image that sends nothing: no need to wait for its turn. */
-	__device__ unsigned add(int image, int at, float v) const
-	{
-		if (!(v > .5f)) return 0;
-		unsigned term = __float2uint_rn(v), old = atomicAdd(at_byte(low + image * words, at), term);
-
-		return old + term < old ? 1u << image : 0;
-	}
-
 	__device__ void operator()(int at, float w, float4 x) const
 	{
-		unsigned over = add(0, at, w * send.x * x.x);
+		unsigned *to = at_byte(low, at), old[RAY_GROUP], term[RAY_GROUP] = {
+			__float2uint_rn(w * send.x * x.x),
+			__float2uint_rn(w * send.y * x.y),
+			__float2uint_rn(w * send.z * x.z),
+			__float2uint_rn(w * send.w * x.w),
+		}, over = 0;
 
-		over |= add(1, at, w * send.y * x.y);
-		over |= add(2, at, w * send.z * x.z);
-		over |= add(3, at, w * send.w * x.w);
+#pragma unroll
+		for (int e = 0; e < RAY_GROUP; e++) old[e] = add_shared(to + e * words, term[e]);
+#pragma unroll
+		for (int e = RAY_GROUP - 1; e >= 0; e--) over = with_carry(over, old[e], term[e]);
 		for (; over; over &= over - 1)
 			add_beyond(u, at, 1ull << 32, acc + (__ffs((int)over) - 1) * voxels);
 	}
@@ -597,6 +626,7 @@ static int open(struct ray_group *g, const struct ray_pack *pack)
 	ISO_DEVICE(&g->room, g->limit, RAY_GROUP);
 	ISO_DEVICE(&g->room, g->tally, RAY_GROUP);
 	ISO_DEVICE(&g->room, g->queue, 2);
+	ISO_DEVICE(&g->room, g->counts, RAY_GROUP * COUNT_BLOCKS);
 	iso_fixed_open(&g->acc, &g->room, RAY_GROUP * g->voxels);
 	return g->room.status ? g->room.status : find_all(g);
 }
@@ -622,17 +652,49 @@ static int create(struct ray_group **out, const iso_op *op, const struct ray_mod
 
 /* ---- a step ---- */
 
-/* Of the rows of a step, of all ranks. */
-static int find_counts(struct ray_counts *c, struct ray_group *g, struct iso_rows rows, const iso_real *y)
+/* One image a row of blocks, n values apart. */
+static __global__ void count_rows(struct row_counts *part, struct iso_rows rows, const iso_real *y, int64_t n)
 {
+	double sum = 0;
 	float most = 0;
-	int st = limit_of(g->limit, g->ctx, rows.n, y + rows.first);
 
-	*c = { 0, 0, (double)rows.n };
-	if (!st) st = g->ctx->vec->download(g->ctx, &most, g->limit, sizeof most);
-	if (!st) st = g->ctx->vec->asum(g->ctx, rows.n, &c->sum, y + rows.first);
-	c->most = most;
-	return iso_ray_counts(c, g->ctx, st);
+	y += blockIdx.y * n + rows.first;
+	ISO_GRID_LOOP (i, rows.n) {
+		sum += y[i];
+		most = fmaxf(most, y[i]);
+	}
+	sum = iso_block_sum(sum);
+	most = __uint_as_float(iso_warp_max(__float_as_uint(most)));
+	__shared__ unsigned all;
+
+	if (threadIdx.x == 0) all = 0;
+	__syncthreads();
+	if (threadIdx.x % ISO_WARP == 0) atomicMax(&all, __float_as_uint(most));
+	__syncthreads();
+	if (threadIdx.x == 0) part[blockIdx.y * COUNT_BLOCKS + blockIdx.x] = { sum, __uint_as_float(all) };
+}
+
+/* Of the rows of a step, of all ranks: of n images, at most RAY_GROUP. */
+static int find_counts(struct ray_counts *c, struct ray_group *g, const iso_op *op, struct iso_rows rows,
+                       const iso_real *y, int n)
+{
+	struct row_counts part[RAY_GROUP * COUNT_BLOCKS];
+
+	count_rows<<<dim3(COUNT_BLOCKS, n), ISO_THREADS, 0, iso_stream(g->ctx)>>>(g->counts, rows, y,
+	                                                                          op->n_out);
+	int st = iso_cuda_launched("counts");
+
+	if (!st)
+		st = g->ctx->vec->download(g->ctx, part, g->counts, n * COUNT_BLOCKS * (int64_t)sizeof *part);
+	for (int e = 0; e < n && !st; e++) {
+		c[e] = { 0, 0, (double)rows.n };
+		for (int i = 0; i < COUNT_BLOCKS; i++) {
+			c[e].sum += part[e * COUNT_BLOCKS + i].sum;
+			c[e].most = fmax(c[e].most, part[e * COUNT_BLOCKS + i].most);
+		}
+	}
+	for (int e = 0; e < n; e++) st = iso_ray_counts(c + e, g->ctx, st);
+	return st;
 }
 
 /* One more image; the bits of its terms follow from its own counts. */
@@ -664,15 +726,20 @@ int iso_ray_group_step(struct ray_group **own, const iso_op *op, const struct ra
 {
 	struct iso_rows rows = iso_op_rows(op, sub);
 	struct group images = ISO_ZERO;
-	struct ray_counts c;
+	struct ray_counts c[RAY_GROUP];
 	int st = iso_comm_agree(op->ctx, *own ? ISO_OK : create(own, op, m, packs));
 
 	for (int k = 0; k < all->n && !st; k++) {
-		if ((st = find_counts(&c, *own, rows, all->y + k * op->n_out))) break;
-		if (c.most > ISO_RAY_MOST_COUNT)
+		int i = k % RAY_GROUP, left = all->n - k;
+
+		if (i == 0)
+			st = find_counts(c, *own, op, rows, all->y + k * op->n_out,
+			                 left < RAY_GROUP ? left : RAY_GROUP);
+		if (st) break;
+		if (c[i].most > ISO_RAY_MOST_COUNT)
 			st = step_alone(op, sub, all, k);
 		else
-			join(&images, op, all, k, &c);
+			join(&images, op, all, k, c + i);
 		if (!st && images.n > 0 && (images.n == RAY_GROUP || k == all->n - 1)) {
 			st = step_of_group(*own, packs, sub, op->n_sub, &images, all->data);
 			images.n = 0;
