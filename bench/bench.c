@@ -13,12 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
-static const struct bench *const benches[] = { &bench_ray,    &bench_strip,     &bench_srm,
-	                                       &bench_oat,    &bench_scatter,   &bench_simulate,
-	                                       &bench_prior,  &bench_poses,     &bench_norm,
-	                                       &bench_limits, &bench_end_to_end };
-static const char *const names[] = { "ray",   "strip", "srm",  "oat",    "scatter",    "simulate",
-	                             "prior", "poses", "norm", "limits", "end-to-end", NULL }; /* as above */
+static const struct bench *const benches[] = { &bench_ray,     &bench_strip,   &bench_srm,
+	                                       &bench_oat,     &bench_scatter, &bench_simulate,
+	                                       &bench_prior,   &bench_poses,   &bench_norm,
+	                                       &bench_dynamic, &bench_limits,  &bench_end_to_end };
+static const char *const names[] = {
+	"ray",   "strip", "srm",     "oat",    "scatter",    "simulate", "prior",
+	"poses", "norm",  "dynamic", "limits", "end-to-end", NULL
+}; /* as above */
 
 static const struct opt_usage usage = {
 	"bench",
@@ -40,6 +42,7 @@ static const struct opt_usage usage = {
 	"  isotome bench prior --size 512 --with kappa\n"
 	"  isotome bench poses --case sens\n"
 	"  isotome bench norm --case product\n"
+	"  isotome bench dynamic --events 1e7 --replicates 20\n"
 	"  isotome bench limits --folder /data/tmp\n"
 	"  isotome bench end-to-end --plot seconds.svg --table seconds.csv\n"
 	"  isotome bench end-to-end --cases plain,rays --events 1e5,1e6 --device cpu\n",
@@ -323,7 +326,8 @@ int main_bench(int argc, char **argv)
 		          "(dual-head PET), oat (optoacoustics), scatter (scattered coincidences of a ring), "
 		          "simulate (events of a ring, voxels of a phantom), "
 		          "prior (penalties), poses (an object that moves), "
-		          "norm (passes over the pairs of a ring), limits (what the machine can do), "
+		          "norm (passes over the pairs of a ring), dynamic (replicates, images of kinetic "
+		          "parameters), limits (what the machine can do), "
 		          "end-to-end "
 		          "(whole runs, from a file to the image)" },
 		{ 0, "force", .flag = &c.force, .transient = true, .help = "replace an existing output" },
