@@ -369,6 +369,19 @@ int iso_op_em_step_many(iso_real *acc, struct iso_em_stat *stat, iso_op *op, int
 	return leave(op, st);
 }
 
+int iso_op_em_steps(iso_real *acc, struct iso_em_stat *stat, iso_op *op, int first, int n, const iso_real *x,
+                    const struct iso_em_data *data)
+{
+	if (n < 1 || first < 0 || first > op->n_sub - n)
+		return iso_fail(ISO_EARG, "operator: steps of %d subsets from %d on, of %d there are", n,
+		                first, op->n_sub);
+	int st = enter(op, first);
+
+	return st ? st
+	          : leave(op, (op->fn->em_steps ? op->fn->em_steps : iso_em_steps_each)(op, first, n, acc, x,
+	                                                                                data, stat));
+}
+
 int iso_op_ratio_step(iso_real *z, iso_real *rho, struct iso_ratio_stat *stat, iso_op *op, int sub, bool keep,
                       const iso_real *x, const iso_real *u, const struct iso_em_data *data)
 {

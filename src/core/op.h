@@ -44,6 +44,9 @@ struct iso_op_fn {
 	/* as iso_forward_many, iso_adjoint_many; NULL: an image after the other */
 	int (*forward_many)(const iso_op *op, int sub, int images, iso_real *y, const iso_real *x);
 	int (*adjoint_many)(const iso_op *op, int sub, int images, iso_real *x, const iso_real *y);
+	/* as iso_op_em_steps; NULL: one step after the other */
+	int (*em_steps)(const iso_op *op, int first, int n, iso_real *acc, const iso_real *x,
+	                const struct iso_em_data *d, struct iso_em_stat *s);
 };
 
 /* What clones share. */
@@ -103,6 +106,14 @@ int iso_em_step_plain(const iso_op *op, int sub, iso_real *acc, const iso_real *
 /* iso_op_em_step_many by a step an image. */
 int iso_em_step_each(const iso_op *op, int sub, int images, iso_real *acc, const iso_real *x,
                      const iso_real *y, const struct iso_em_data *d, struct iso_em_stat *s);
+
+/* Steps of the subsets first ... first + n - 1, each of an image of its own: x and acc are n images, one behind the other, stat
+   one an image. The same bits as n calls of iso_op_em_step. On a device small steps take less time together. */
+int iso_op_em_steps(iso_real *acc, struct iso_em_stat *stat, iso_op *op, int first, int n, const iso_real *x,
+                    const struct iso_em_data *data);
+/* The same, one after the other. */
+int iso_em_steps_each(const iso_op *op, int first, int n, iso_real *acc, const iso_real *x,
+                      const struct iso_em_data *d, struct iso_em_stat *s);
 
 /* iso_op_ratio_step by forward and adjoint. */
 int iso_ratio_step_plain(const iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep, const iso_real *x,

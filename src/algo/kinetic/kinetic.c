@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Nested EM (Wang and Qi 2010): images of the coefficients of basis curves from the events of time bins.
 
-	1. for each bin m:  f_m = sum over k of mean_km theta_k,   fhat_m = f_m / (G_m S) A_m*(1 / (A_m f_m + r/m))
-	2. `inner` times:   theta_k <- theta_k sum over m of share_km fhat_m / f_m,   f_m anew each time
+	1. for each bin m:  f_m = sum over k of mean_km theta_k,   acc_m = f_m A_m*(1 / (A_m f_m + r/m))
+	2. `inner` times:   theta_k <- theta_k / S sum over m of share_km acc_m / f_m,   f_m anew each time
 
-   with the weight G_m of a bin and share_km = G_m mean_km / sum over m of G_m mean_km. So a pass traces every event once,
+   with share_km = mean_km / sum over m of G_m mean_km and the weight G_m of a bin: acc_m / (G_m S) is its EM image. So a pass traces every event once,
    with one image, whatever the number of curves. The likelihood never falls where there is one subset. A penalty of the
    coefficients enters step 2 by De Pierro's majoriser around the coefficients of step 1. */
 #include "kinetic_vec.h"
@@ -16,6 +16,7 @@
 #include "core/sized.h"
 
 #define MOST_UPDATES 10000000
+#define AT_ONCE_BYTES (1 << 30) /* images and sums of the bins whose steps are taken at once, on a device */
 enum { INNER = 4 };
 
 struct state {
@@ -24,30 +25,44 @@ struct state {
 	const struct kinetic_vec *v;
 	int64_t voxels;
 	struct kinetic_fit fit;
-	iso_real *mean; /* on the host: bins x coefficients */
-	double *sum;    /* of each curve: sum over bins of weight times mean */
-	double all;     /* sum of the weights */
-	iso_real *sens, *f, *acc, *seen, *gradient, *curvature;
+	double *sum;              /* of each curve: sum over bins of weight times mean */
+	int together;             /* bins whose EM steps are taken at once */
+	struct iso_em_stat *stat; /* of each of them */
+	iso_real *sens, *f, *acc, *gradient,
+		*curvature; /* f: images of those bins; acc: EM steps of all bins */
 	int64_t rows;
 	int64_t used, skipped; /* of the iteration under way */
 	double lost;
 	int64_t counter[4];
 };
 
+/* Short bins would leave most of a device idle. */
+static int bins_at_once(const iso_ctx *ctx, int64_t voxels, int bins)
+{
+	const int64_t each = voxels * (int64_t)(sizeof(iso_real) + sizeof(int64_t));
+
+	if (!iso_ctx_is_cuda(ctx) || AT_ONCE_BYTES < 2 * each) return 1;
+	return AT_ONCE_BYTES / each < bins ? (int)(AT_ONCE_BYTES / each) : bins;
+}
+
 /* ---- a step ---- */
 
-/* Step 1 for one bin; what it counts goes to *s. */
-static int see_bin(struct state *e, int sub, int m, struct iso_em_stat *s)
+/* Step 1 for some bins; what it counts goes to *all. */
+static int see_bins(struct state *e, int sub, int first, int bins, struct iso_em_stat *all)
 {
 	struct iso_loop *l = &e->l;
-	const int subsets = l->per;
-	int st =
-		e->v->form(l->ctx, e->voxels, e->f, l->x, e->p.coefficients, e->mean + m * e->p.coefficients);
+	int st = e->v->form(l->ctx, e->f, l->x, &e->fit, first, bins);
 
-	if (!st) st = iso_op_em_step(e->acc, s, l->op, sub * e->p.bins + m, e->f, &e->p.data);
-	return st ? st
-	          : l->v->update(l->ctx, e->voxels, e->seen + m * e->voxels, e->acc, e->sens,
-	                         e->p.weight[m] / subsets);
+	if (!st)
+		st = iso_op_em_steps(e->acc + first * e->voxels, e->stat, l->op, sub * e->p.bins + first,
+		                     bins, e->f, &e->p.data);
+	for (int m = 0; m < bins && !st; m++) {
+		all->loglik += e->stat[m].loglik;
+		all->used += e->stat[m].used;
+		all->skipped += e->stat[m].skipped;
+		all->lost += e->stat[m].lost;
+	}
+	return st;
 }
 
 /* Counts that the coefficients expect on all lines, and beta R. */
@@ -79,15 +94,8 @@ static int step(struct iso_loop *l)
 	double expected, penalty, *phi = &l->curve[0][l->done];
 	int st = expect(e, &expected, &penalty);
 
-	for (int m = 0; m < e->p.bins && !st; m++) {
-		struct iso_em_stat s = { 0 };
-
-		st = see_bin(e, sub, m, &s);
-		all.loglik += s.loglik;
-		all.used += s.used;
-		all.skipped += s.skipped;
-		all.lost += s.lost;
-	}
+	for (int m = 0; m < e->p.bins && !st; m += e->together)
+		st = see_bins(e, sub, m, e->p.bins - m < e->together ? e->p.bins - m : e->together, &all);
 	/* a subset without a single event used leaves the image as it is */
 	if (!st && all.used > 0) st = e->v->fit(l->ctx, l->x, &e->fit);
 	if (st) return st;
@@ -219,7 +227,6 @@ static int load_basis(struct state *e)
 	struct iso_loop *l = &e->l;
 	iso_real *mean, *share, *strength;
 
-	ISO_HOST(&l->room, e->mean, k * bins);
 	ISO_HOST(&l->room, e->sum, k);
 	ISO_HOST(&l->taken, mean, k * bins);
 	ISO_HOST(&l->taken, share, k * bins);
@@ -230,8 +237,8 @@ static int load_basis(struct state *e)
 		for (int m = 0; m < bins; m++) {
 			double v = e->p.mean[i * bins + m];
 
-			e->mean[m * k + i] = mean[i * bins + m] = (iso_real)v;
-			share[i * bins + m] = (iso_real)(e->p.weight[m] * v / e->sum[i]);
+			mean[i * bins + m] = (iso_real)v;
+			share[i * bins + m] = (iso_real)(v * l->per / e->sum[i]);
 		}
 		strength[i] = (iso_real)(e->p.prior ? e->p.beta[i] / e->sum[i] : 0);
 	}
@@ -263,9 +270,10 @@ static int load(struct state *e, const iso_real *x)
 	    (st = iso_kinetic_vec(&e->v, l->ctx)))
 		return st;
 	ISO_UPLOAD(&l->room, e->sens, sens, e->voxels);
-	ISO_DEVICE(&l->room, e->f, e->voxels);
-	ISO_DEVICE(&l->room, e->acc, e->voxels);
-	ISO_DEVICE(&l->room, e->seen, e->p.bins * e->voxels);
+	e->together = bins_at_once(l->ctx, e->voxels, e->p.bins);
+	ISO_HOST(&l->room, e->stat, e->together);
+	ISO_DEVICE(&l->room, e->f, e->together * e->voxels);
+	ISO_DEVICE(&l->room, e->acc, e->p.bins * e->voxels);
 	if (e->p.prior) {
 		ISO_DEVICE(&l->room, e->gradient, l->n);
 		ISO_DEVICE(&l->room, e->curvature, l->n);
@@ -275,7 +283,7 @@ static int load(struct state *e, const iso_real *x)
 	e->fit.coefficients = e->p.coefficients;
 	e->fit.bins = e->p.bins;
 	e->fit.inner = e->p.inner ? e->p.inner : INNER;
-	e->fit.seen = e->seen;
+	e->fit.acc = e->acc;
 	e->fit.sens = e->sens;
 	e->fit.gradient = e->gradient;
 	e->fit.curvature = e->curvature;
@@ -380,8 +388,14 @@ void iso_kinetic_plan(struct iso_plan *plan, const iso_ctx *ctx, int64_t n, int6
 
 	iso_plan_add(plan, "coefficients, and a copy on the host", n, (cuda ? 1 : 2) * coefficients * real,
 	             cuda);
-	iso_plan_add(plan, "image of a bin, its update, sensitivity", n, 3 * real, cuda);
-	iso_plan_add(plan, "images of all bins", n, bins * real, cuda);
+	const int together = bins_at_once(ctx, n, bins);
+
+	iso_plan_add(plan, "images of bins in hand, sensitivity", n, (together + 1) * real, cuda);
+	if (together > 1) {
+		iso_plan_add(plan, "sums of their steps", n, together * (int64_t)sizeof(int64_t), true);
+		iso_plan_add(plan, "sums along their rays", n_data, 12, true);
+	}
+	iso_plan_add(plan, "steps of all bins", n, bins * real, cuda);
 	if (penalty)
 		iso_plan_add(plan, "gradient and curvature of the penalty", n, 2 * coefficients * real, cuda);
 	iso_plan_add(plan, "data vectors", n_data, 3 * real, cuda);

@@ -10,10 +10,10 @@
 ISO_BEGIN_C
 
 struct kinetic_vec {
-	/* f = sum over k of mean[k] x_k, x: `coefficients` images; mean on the host */
-	int (*form)(iso_ctx *ctx, int64_t n, iso_real *f, const iso_real *x, int coefficients,
-	            const iso_real *mean);
-	/* x: the coefficients after the fit */
+	/* f = the images of `bins` bins from `first` on, one behind the other, from the coefficients x and p->mean */
+	int (*form)(iso_ctx *ctx, iso_real *f, const iso_real *x, const struct kinetic_fit *p, int first,
+	            int bins);
+	/* x: the coefficients after the fit. */
 	int (*fit)(iso_ctx *ctx, iso_real *x, const struct kinetic_fit *p);
 };
 

@@ -84,18 +84,23 @@ static int chain_adjoint_many(const iso_op *op, int sub, int images, iso_real *x
 	return st ? st : iso_adjoint_many(x, w->inner, ISO_ALL, images, w->mids);
 }
 
-/* As chain_em_step, image by image on the image side. */
-static int chain_em_step_many(const iso_op *op, int sub, int images, iso_real *acc, const iso_real *x,
-                              const iso_real *y, const struct iso_em_data *d, struct iso_em_stat *s)
+/* As chain_em_step of several images: first what comes before the outer step, */
+static int many_before(const iso_op *op, int images, const iso_real *x)
+{
+	struct chain_work *w = op->work;
+	int st = room_for(op, w, images);
+
+	return st ? st : iso_forward_many(w->mids, w->inner, ISO_ALL, images, x);
+}
+
+/* then what comes after it, image by image. */
+static int many_after(const iso_op *op, int images, iso_real *acc, const iso_real *x)
 {
 	struct chain_work *w = op->work;
 	const struct iso_vec *v = op->ctx->vec;
 	const int64_t in = op->n_in, n = w->outer->n_in;
-	int st = room_for(op, w, images);
+	int st = ISO_OK;
 
-	for (int e = 0; e < images && !st; e++)
-		st = iso_forward(w->mids + e * n, w->inner, ISO_ALL, x + e * in);
-	if (!st) st = iso_op_em_step_many(w->accs, s, w->outer, sub, images, w->mids, y, d);
 	for (int e = 0; e < images && !st; e++) {
 		iso_real *back = w->accs + e * n;
 
@@ -104,6 +109,26 @@ static int chain_em_step_many(const iso_op *op, int sub, int images, iso_real *a
 		st = v->mul(op->ctx, in, acc + e * in, w->back, x + e * in);
 	}
 	return st;
+}
+
+static int chain_em_step_many(const iso_op *op, int sub, int images, iso_real *acc, const iso_real *x,
+                              const iso_real *y, const struct iso_em_data *d, struct iso_em_stat *s)
+{
+	struct chain_work *w = op->work;
+	int st = many_before(op, images, x);
+
+	if (!st) st = iso_op_em_step_many(w->accs, s, w->outer, sub, images, w->mids, y, d);
+	return st ? st : many_after(op, images, acc, x);
+}
+
+static int chain_em_steps(const iso_op *op, int first, int n, iso_real *acc, const iso_real *x,
+                          const struct iso_em_data *d, struct iso_em_stat *s)
+{
+	struct chain_work *w = op->work;
+	int st = many_before(op, n, x);
+
+	if (!st) st = iso_op_em_steps(w->accs, s, w->outer, first, n, w->mids, d);
+	return st ? st : many_after(op, n, acc, x);
 }
 
 /* w->scale = P u, and a little more everywhere: it must be above 0 where P leaves nothing. */
@@ -184,6 +209,7 @@ static const struct iso_op_fn chain_fn = {
 	.adjoint = chain_adjoint,
 	.em_step = chain_em_step,
 	.em_step_many = chain_em_step_many,
+	.em_steps = chain_em_steps,
 	.forward_many = chain_forward_many,
 	.adjoint_many = chain_adjoint_many,
 	.ratio_step = chain_ratio_step,

@@ -55,3 +55,14 @@ int iso_em_step_each(const iso_op *op, int sub, int images, iso_real *acc, const
 	}
 	return st;
 }
+
+int iso_em_steps_each(const iso_op *op, int first, int n, iso_real *acc, const iso_real *x,
+                      const struct iso_em_data *d, struct iso_em_stat *s)
+{
+	int st = ISO_OK;
+
+	for (int i = 0; i < n && !st; i++)
+		st = (op->fn->em_step ? op->fn->em_step : iso_em_step_plain)(
+			op, first + i, acc + i * op->n_in, x + i * op->n_in, d, s + i);
+	return st;
+}

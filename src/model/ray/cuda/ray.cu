@@ -6,6 +6,7 @@
 #include "ray_row.cuh"
 #include "ray_load.cuh"
 #include "ray_many.cuh"
+#include "ray_steps.cuh"
 
 #include "core/progress.h"
 #include "physics/response/response.h"
@@ -58,6 +59,7 @@ struct ray_cuda_work {
 	struct ray_sum *sum;     /* of this operator's own steps; made by the first */
 	enum way_of_images way;  /* on all ranks; the first step of several images finds it, */
 	struct ray_group *group; /* and makes this */
+	struct ray_steps *steps; /* of several subsets; made by the first of them */
 	struct ray_brick_work brick;
 	struct ray_levels *levels; /* on the device */
 };
@@ -632,6 +634,35 @@ static int ray_em_step_many(const iso_op *op, int sub, int images, iso_real *acc
 	return iso_ray_group_step(&w->group, op, &c->m, &packs, sub, &all);
 }
 
+/* Together only where none has too many counts for bricks. */
+static int ray_em_steps(const iso_op *op, int first, int n, iso_real *acc, const iso_real *x,
+                        const struct iso_em_data *d, struct iso_em_stat *s)
+{
+	const struct ray_cuda *c = (const struct ray_cuda *)op->data;
+	struct ray_cuda_work *w = (struct ray_cuda_work *)op->work;
+	struct iso_room room = iso_room_of(op->ctx, "counts of subsets");
+	struct ray_packs packs = { c->pack, c->first };
+	struct ray_subsets all = { first, n, acc, x, d, NULL, s };
+	struct ray_counts *counts;
+	bool together;
+	int st = find_way(op);
+
+	ISO_HOST(&room, counts, n);
+	if (!st) st = room.status;
+	for (int i = 0; i < n && !st; i++) {
+		st = find_counts(op, first + i, d, counts + i);
+		st = iso_ray_counts(counts + i, op->ctx, st);
+	}
+	together = w->way == WAY_GROUPS;
+	for (int i = 0; i < n && !st; i++) together = together && counts[i].most <= ISO_RAY_MOST_COUNT;
+	all.counts = counts;
+	if (!st)
+		st = together ? iso_ray_steps(&w->steps, op, &c->m, &packs, &all)
+		              : iso_em_steps_each(op, first, n, acc, x, d, s);
+	iso_room_free(&room);
+	return st;
+}
+
 static int ray_ratio_step(const iso_op *op, int sub, iso_real *z, iso_real *rho, bool keep, const iso_real *x,
                           const iso_real *u, const struct iso_em_data *d, struct iso_ratio_stat *s)
 {
@@ -649,6 +680,7 @@ static void ray_close(iso_op *op)
 	cudaStreamSynchronize(iso_stream(op->ctx)); /* it may still add to the sums of others */
 	sum_free(w->sum);
 	iso_ray_group_free(w->group);
+	iso_ray_steps_free(w->steps);
 }
 
 static int64_t most_slots(const iso_op *op)
@@ -689,6 +721,9 @@ static const struct iso_op_fn ray_fn_cuda = {
 	NULL,
 	ray_em_step_many,
 	NULL,
+	NULL,
+	NULL,
+	ray_em_steps,
 };
 
 /* ---- from the host's model ---- */

@@ -267,12 +267,95 @@ static int launch(const struct pass *p, iso_ctx *ctx)
 	return iso_cuda_launched(WAY == FORWARD ? "ray forward" : "ray back");
 }
 
-template <int K, enum ray_rule RULE, enum way WAY> static int by_projector(const struct pass *p, iso_ctx *ctx)
+/* ---- several packs in one launch ---- */
+
+struct jobs {
+	const struct pass *all;
+	const int *first_unit; /* n + 1 */
+	int n, units;
+	int *queue;
+	struct rule_data rule;
+	int words;
+};
+
+/* As `run`; of each unit a block first finds the job that it is of. */
+template <int K, enum ray_rule RULE, bool JOSEPH, enum way WAY>
+static __global__ void __launch_bounds__(THREADS, 1) run_jobs(struct jobs j)
 {
-	return p->reach ? launch<K, RULE, true, WAY>(p, ctx) : launch<K, RULE, false, WAY>(p, ctx);
+	extern __shared__ float4 shared[];
+	float *memory = (float *)(shared + (RULE == RAY_RULE_BIN ? j.rule.bins.cells : 0));
+	__shared__ struct pass p;
+	__shared__ int next, job;
+
+	struct rule_data rule = j.rule;
+
+	if (RULE == RAY_RULE_BIN) {
+		for (int i = threadIdx.x; i < rule.bins.cells; i += THREADS) shared[i] = rule.bins.cell[i];
+		rule.bins.cell = shared;
+	}
+	for (;;) {
+		__syncthreads();
+		if (threadIdx.x == 0) next = atomicAdd(j.queue, 1);
+		__syncthreads();
+		if (next >= j.units) return;
+		for (int i = threadIdx.x; i < j.n; i += THREADS)
+			if (j.first_unit[i] <= next && next < j.first_unit[i + 1]) job = i;
+		__syncthreads();
+		for (int i = threadIdx.x; i < (int)(sizeof p / sizeof(int)); i += THREADS)
+			((int *)&p)[i] = ((const int *)(j.all + job))[i];
+		__syncthreads();
+		do_unit<K, RULE, JOSEPH, WAY>(&p, &rule, p.l.unit[next - j.first_unit[job]], memory,
+		                              (unsigned *)memory + j.words);
+	}
 }
 
-template <int K, enum way WAY> static int by_rule(const struct pass *p, iso_ctx *ctx, enum ray_rule rule)
+template <int K, enum ray_rule RULE, bool JOSEPH, enum way WAY>
+static int launch(const struct ray_brick_jobs *all, iso_ctx *ctx)
+{
+	auto kernel = run_jobs<K, RULE, JOSEPH, WAY>;
+	int bytes = all->words * (WAY == FORWARD ? 4 : 8) + all->bins.cells * (int)sizeof(float4), blocks = 0;
+	struct jobs j = { (const struct pass *)all->all, all->first_unit,         all->n,    all->units,
+		          all->queue + (WAY != FORWARD), { all->cut, all->bins }, all->words };
+	cudaError_t e;
+
+	if (all->units == 0) return ISO_OK;
+	if ((e = cudaDeviceGetAttribute(&blocks, cudaDevAttrMultiProcessorCount, ctx->cuda_device)) ||
+	    (e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)) ||
+	    (e = cudaMemsetAsync(j.queue, 0, sizeof *j.queue, iso_stream(ctx))))
+		return iso_cuda_check("bricks of several packs", e);
+	kernel<<<blocks, THREADS, bytes, iso_stream(ctx)>>>(j);
+	return iso_cuda_launched(WAY == FORWARD ? "ray forward, several packs" : "ray back, several packs");
+}
+/* ---- which kernel ---- */
+
+static bool by_samples(const struct pass *p)
+{
+	return p->reach != NULL;
+}
+
+static bool by_samples(const struct ray_brick_jobs *j)
+{
+	return j->joseph;
+}
+
+static int slices_of(const struct pass *p)
+{
+	return p->l.wall.slices;
+}
+
+static int slices_of(const struct ray_brick_jobs *j)
+{
+	return j->slices;
+}
+
+/* WORK: one pass, or several jobs. */
+template <int K, enum ray_rule RULE, enum way WAY, class WORK>
+static int by_projector(const WORK *p, iso_ctx *ctx)
+{
+	return by_samples(p) ? launch<K, RULE, true, WAY>(p, ctx) : launch<K, RULE, false, WAY>(p, ctx);
+}
+
+template <int K, enum way WAY, class WORK> static int by_rule(const WORK *p, iso_ctx *ctx, enum ray_rule rule)
 {
 	switch (rule) {
 	case RAY_RULE_LENGTH:
@@ -286,10 +369,10 @@ template <int K, enum way WAY> static int by_rule(const struct pass *p, iso_ctx 
 	}
 }
 
-template <enum way WAY> static int dispatch(const struct pass *p, iso_ctx *ctx, enum ray_rule rule)
+template <enum way WAY, class WORK> static int dispatch(const WORK *p, iso_ctx *ctx, enum ray_rule rule)
 {
-	return p->l.wall.slices == RAY_SLICES_THIN ? by_rule<RAY_SLICES_THIN, WAY>(p, ctx, rule)
-	                                           : by_rule<RAY_SLICES_THICK, WAY>(p, ctx, rule);
+	return slices_of(p) == RAY_SLICES_THIN ? by_rule<RAY_SLICES_THIN, WAY>(p, ctx, rule)
+	                                       : by_rule<RAY_SLICES_THICK, WAY>(p, ctx, rule);
 }
 
 static struct pass pass_of(const struct ray_brick_work *w, const struct ray_model *m,
@@ -309,10 +392,13 @@ static struct pass pass_of(const struct ray_brick_work *w, const struct ray_mode
 	return s;
 }
 
-/* The bits of floats that are not negative are ordered as integers; those of NaN are above all. */
+/* The bits of floats that are not negative are ordered as integers; those of NaN are above all. An image a row of blocks. */
 static __global__ void find_limit(unsigned *limit, int64_t n, const float *x)
 {
 	unsigned most = 0;
+
+	x += blockIdx.y * n;
+	limit += blockIdx.y;
 
 	ISO_GRID_LOOP (i, n) most = max(most, __float_as_uint(fabsf(x[i])));
 	for (int step = ISO_WARP / 2; step > 0; step /= 2)
@@ -320,23 +406,23 @@ static __global__ void find_limit(unsigned *limit, int64_t n, const float *x)
 	if (threadIdx.x % ISO_WARP == 0) atomicMax(limit, most);
 }
 
-static int limit_of(float *limit, iso_ctx *ctx, int64_t n, const float *x)
+int iso_ray_brick_limits(float *limit, iso_ctx *ctx, int images, int64_t n, const float *x)
 {
-	cudaError_t e = cudaMemsetAsync(limit, 0, sizeof *limit, iso_stream(ctx));
+	cudaError_t e = cudaMemsetAsync(limit, 0, (size_t)images * sizeof *limit, iso_stream(ctx));
 
 	if (e != cudaSuccess) return iso_cuda_check("clear", e);
-	find_limit<<<iso_blocks(n), ISO_THREADS, 0, iso_stream(ctx)>>>((unsigned *)limit, n, x);
+	find_limit<<<dim3(iso_blocks(n), images), ISO_THREADS, 0, iso_stream(ctx)>>>((unsigned *)limit, n, x);
 	return iso_cuda_launched("greatest value");
 }
 
 int iso_ray_brick_limit(struct ray_brick_work *w, iso_ctx *ctx, int64_t n, const float *x)
 {
-	return limit_of(w->limit, ctx, n, x);
+	return iso_ray_brick_limits(w->limit, ctx, 1, n, x);
 }
 
 int iso_ray_brick_limit_u(struct ray_brick_work *w, iso_ctx *ctx, int64_t n, const float *u)
 {
-	return limit_of(w->limit_u, ctx, n, u);
+	return iso_ray_brick_limits(w->limit_u, ctx, 1, n, u);
 }
 
 int iso_ray_brick_forward(struct ray_brick_work *w, iso_ctx *ctx, const struct ray_model *m,
@@ -371,6 +457,60 @@ int iso_ray_brick_back_signed(struct ray_brick_work *w, iso_ctx *ctx, const stru
 	s.queue = w->queue + 1;
 	s.cut = cut;
 	return dispatch<BACK_SIGNED>(&s, ctx, p->rule);
+}
+
+/* ---- jobs ---- */
+
+int iso_ray_brick_jobs_open(struct ray_brick_jobs *j, struct iso_room *room, int most)
+{
+	j->all = iso_room_device(room, most, sizeof(struct pass));
+	ISO_DEVICE(room, j->first_unit, most + 1);
+	ISO_DEVICE(room, j->queue, 2);
+	return room->status;
+}
+
+int iso_ray_brick_jobs_set(struct ray_brick_jobs *j, iso_ctx *ctx, const struct ray_model *m, int n,
+                           const struct ray_brick_job *job)
+{
+	struct iso_room room = iso_room_of(ctx, "passes of several packs"); /* for a while */
+	struct pass *all;
+	int *first, st;
+
+	ISO_HOST(&room, all, n);
+	ISO_HOST(&room, first, n + 1);
+	if ((st = room.status)) goto done;
+	for (int i = 0; i < n; i++) {
+		const struct ray_lists *l = &job[i].pack->lists;
+
+		all[i] = pass_of(&job[i].w, m, job[i].pack, job[i].x);
+		all[i].acc = job[i].acc;
+		first[i + 1] = first[i] + l->units;
+		if (l->units > 0) { /* the same of all packs that have any */
+			j->slices = l->wall.slices;
+			j->words = l->wall.words;
+		}
+	}
+	j->n = n;
+	j->units = first[n];
+	j->rule = job->pack->rule;
+	j->cut = m->tof.cut;
+	j->bins = job->pack->bins;
+	j->joseph = m->projector == ISO_JOSEPH;
+	if (!(st = ctx->vec->upload(ctx, j->all, all, n * (int64_t)sizeof *all)))
+		st = ctx->vec->upload(ctx, j->first_unit, first, (n + 1) * (int64_t)sizeof *first);
+done:
+	iso_room_free(&room);
+	return st;
+}
+
+int iso_ray_brick_jobs_forward(const struct ray_brick_jobs *j, iso_ctx *ctx)
+{
+	return dispatch<FORWARD>(j, ctx, j->rule);
+}
+
+int iso_ray_brick_jobs_back(const struct ray_brick_jobs *j, iso_ctx *ctx)
+{
+	return dispatch<BACK>(j, ctx, j->rule);
 }
 
 /* ---- work space ---- */

@@ -234,6 +234,36 @@ int iso_ray_brick_back_signed(struct ray_brick_work *w, iso_ctx *ctx, const stru
                               const struct ray_pack *p, const float *u, unsigned long long *acc,
                               struct ray_brick_cut cut);
 
+/* Passes of several packs of one model in one launch, each with sums and answers of its own. */
+struct ray_brick_job {
+	const struct ray_pack *pack;
+	struct ray_brick_work w; /* its sum, send and limit; sums are cleared by the caller */
+	const float *x;
+	unsigned long long *acc;
+};
+
+struct ray_brick_jobs {
+	int n, units;
+	enum ray_rule rule;
+	int slices, words; /* of bricks */
+	float cut;         /* of TOF */
+	struct ray_bins bins;
+	bool joseph;
+	void *all;       /* the jobs on the device, */
+	int *first_unit; /* n + 1 */
+	int *queue;      /* forward, back */
+};
+
+/* Room for so many. */
+int iso_ray_brick_jobs_open(struct ray_brick_jobs *j, struct iso_room *room, int most);
+int iso_ray_brick_jobs_set(struct ray_brick_jobs *j, iso_ctx *ctx, const struct ray_model *m, int n,
+                           const struct ray_brick_job *job);
+int iso_ray_brick_jobs_forward(const struct ray_brick_jobs *j, iso_ctx *ctx);
+int iso_ray_brick_jobs_back(const struct ray_brick_jobs *j, iso_ctx *ctx);
+
+/* limit[i] = the greatest magnitude of n values from x + i n on. */
+int iso_ray_brick_limits(float *limit, iso_ctx *ctx, int images, int64_t n, const float *x);
+
 /* Bits after the binary point of a term of the EM step. A term is at most 1; one of 1/1000 has 18 bits. */
 #define RAY_BRICK_BITS 28
 

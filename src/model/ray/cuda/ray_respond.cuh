@@ -67,8 +67,9 @@ struct ratio_response {
 
 /* One ray a row, in the order of slots. */
 template <class RESPONSE>
-static __global__ void respond_slots(struct ray_pack p, struct ray_brick_work w, double sum_scale,
-                                     struct iso_em_data d, struct ray_sum sum, RESPONSE respond)
+static __device__ void respond_in_slots(const struct ray_pack &p, const struct ray_brick_work &w,
+                                        double sum_scale, const struct iso_em_data &d,
+                                        const struct ray_sum &sum, RESPONSE respond)
 {
 	struct em_tally tally = ISO_ZERO;
 	double up = ray_brick_up(*w.limit), unit = 1 / (sum_scale * up);
@@ -86,6 +87,13 @@ static __global__ void respond_slots(struct ray_pack p, struct ray_brick_work w,
 	em_leave_tally(sum.tally, &tally);
 }
 
+template <class RESPONSE>
+static __global__ void respond_slots(struct ray_pack p, struct ray_brick_work w, double sum_scale,
+                                     struct iso_em_data d, struct ray_sum sum, RESPONSE respond)
+{
+	respond_in_slots(p, w, sum_scale, d, sum, respond);
+}
+
 /* Row r of a pack times the image: the mean over its lines. unit: of the sums. */
 static __device__ double mean_of_lines(const struct ray_pack *p, const unsigned long long *sum, int64_t r,
                                        double unit)
@@ -99,8 +107,9 @@ static __device__ double mean_of_lines(const struct ray_pack *p, const unsigned 
 
 /* Several rays a row, in the order of rows. */
 template <class RESPONSE>
-static __global__ void respond_lines(struct ray_pack p, struct ray_brick_work w, double sum_scale,
-                                     struct iso_em_data d, struct ray_sum sum, RESPONSE respond)
+static __device__ void respond_in_rows(const struct ray_pack &p, const struct ray_brick_work &w,
+                                       double sum_scale, const struct iso_em_data &d,
+                                       const struct ray_sum &sum, RESPONSE respond)
 {
 	struct em_tally tally = ISO_ZERO;
 	double up = ray_brick_up(*w.limit), unit = 1 / (sum_scale * up);
@@ -115,6 +124,13 @@ static __global__ void respond_lines(struct ray_pack p, struct ray_brick_work w,
 		em_tally_row(&tally, sum.scales, &row);
 	}
 	em_leave_tally(sum.tally, &tally);
+}
+
+template <class RESPONSE>
+static __global__ void respond_lines(struct ray_pack p, struct ray_brick_work w, double sum_scale,
+                                     struct iso_em_data d, struct ray_sum sum, RESPONSE respond)
+{
+	respond_in_rows(p, w, sum_scale, d, sum, respond);
 }
 
 #endif
