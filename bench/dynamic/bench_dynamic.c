@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Benchmark dynamic: what replicates and kinetics cost beside a plain reconstruction of the same events, by OSEM. Events of an
    ideal ring in random order, in bins of equal counts. */
-#include "bench.h"
+#include "bench/bench.h"
 
 #include "core/ctx.h"
 
