@@ -208,6 +208,39 @@ static void sensitivity(void **state)
 	free(again);
 }
 
+/* The device's chances are the CPU's: with turns and without, behind an object, in the shadow of strips that are alike or not. */
+static void sens_as_on_cpu(iso_ctx *ctx)
+{
+	iso_ctx *host = cpu(2);
+	struct setup s;
+	struct iso_array mu = attenuation();
+
+	begin(&s, true);
+	for (int k = 0; k < 5; k++) {
+		iso_real *want = ones(BARREL_VOXELS), *got = ones(BARREL_VOXELS);
+		double off = 0, all = 0;
+
+		s.m.grid.centre[0] = k == 1 ? 1e-4 : 0;
+		s.b.shadow = k > 2;
+		if (k == 4) s.strip[3].length += 10;
+		OK(iso_barrel_sens(want, host, &s.m, k == 2 ? &mu : NULL));
+		OK(iso_barrel_sens(got, ctx, &s.m, k == 2 ? &mu : NULL));
+		for (int i = 0; i < BARREL_VOXELS; i++) {
+			off += pow((double)got[i] - (double)want[i], 2);
+			all += pow((double)want[i], 2);
+		}
+		print_message("case %d: %.3g\n", k, sqrt(off / all));
+		BELOW(sqrt(off / all), 1e-5);
+		free(want);
+		free(got);
+	}
+	iso_array_free(&mu);
+	iso_ctx_free(host);
+	end(&s);
+}
+
+CUDA_TEST(cuda_sensitivity, sens_as_on_cpu)
+
 /* One, two and five threads, and the first and the second half of OSEM's events. */
 static void same_bits(void **state)
 {
@@ -305,8 +338,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cpu_everything), cmocka_unit_test(cuda_everything),
-		cmocka_unit_test(sensitivity),    cmocka_unit_test(same_bits),
-		cmocka_unit_test(counting),       cmocka_unit_test(refusals),
+		cmocka_unit_test(sensitivity),    cmocka_unit_test(cuda_sensitivity),
+		cmocka_unit_test(same_bits),      cmocka_unit_test(counting),
+		cmocka_unit_test(refusals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

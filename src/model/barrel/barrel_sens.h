@@ -3,7 +3,7 @@
 #ifndef ISO_BARREL_SENS_H
 #define ISO_BARREL_SENS_H
 
-#include "barrel_op.h"
+#include "barrel_sens_kern.h"
 
 /* ---- barrel_turns.c: turns and mirrors that put barrel and grid onto themselves ---- */
 
@@ -36,60 +36,29 @@ void iso_barrel_spread(iso_real *s, const iso_real *from, const struct barrel_tu
 
 /* ---- barrel_tilts.c: the chance of a hit over s^-3 dtau, between two tilts ---- */
 
-#ifdef ISO_DOUBLE
-enum { BARREL_NODES = 16 };
-#else
-enum { BARREL_NODES = 8 };
-#endif
-
-/* Interpolation at Chebyshev nodes of [0, 1] as powers. */
-struct barrel_fit {
-	double node[BARREL_NODES], power[BARREL_NODES][BARREL_NODES]; /* of node k: coefficients of q^i */
-};
-
 void iso_barrel_fit(struct barrel_fit *f);
 
-/* h(theta) = cos(theta) T(1 / cos(theta)), theta = atan(tau), as powers of (theta / widest)^2. */
-struct barrel_tilt_sum {
-	double widest, c[BARREL_NODES], at[4]; /* at: heights of the hits, r_a +- and r_b +- */
+/* At (y, d); false: nothing hits there. */
+bool iso_barrel_tilt_sum(struct barrel_tilt_sum *s, const struct barrel_fit *f, const struct barrel_job *j,
+                         double y, double d, double pixel);
+
+/* ---- barrel_sens.cu ---- */
+
+/* Pairs on a device: adds up (n of `planes` planes of each column) in fixed point. */
+struct barrel_sens_cuda;
+struct barrel_sens_fn {
+	int (*open)(struct barrel_sens_cuda **s, iso_ctx *ctx, const struct barrel_params *p,
+	            const struct barrel_fit *f, int planes, int64_t factors, double bound);
+	/* n pairs, at most BARREL_BATCH; their factors lie one behind the other, `factors` values in all. */
+	int (*add)(struct barrel_sens_cuda *s, const struct barrel_job *job, int n, const iso_real *factor,
+	           int64_t factors);
+	/* The sums of all ranks, z fastest, on the host. */
+	int (*end)(iso_real *sum, struct barrel_sens_cuda *s, int st);
+	void (*close)(struct barrel_sens_cuda *s);
 };
 
-/* At (y, d); false: nothing hits there. `way`: through strips in between. */
-bool iso_barrel_tilt_sum(struct barrel_tilt_sum *s, const struct barrel_fit *f, const struct barrel_pair *p,
-                         const double end[2][2], double y, double d, double pixel, double way);
+enum { BARREL_BATCH = 1024 };
 
-/* Integral of h from 0 to theta. */
-static inline double barrel_tilt_integral(const struct barrel_tilt_sum *s, double theta)
-{
-	double q = theta / s->widest, sum = 0;
-
-	q *= q;
-	for (int k = BARREL_NODES - 1; k >= 0; k--) sum = sum * q + s->c[k] / (2 * k + 1);
-	return sum * theta;
-}
-
-static inline double barrel_tilt_value(const struct barrel_tilt_sum *s, double theta)
-{
-	double q = theta / s->widest, sum = 0;
-
-	q *= q;
-	for (int k = BARREL_NODES - 1; k >= 0; k--) sum = sum * q + s->c[k];
-	return sum;
-}
-
-/* ---- barrel_factors.c: what an object and strips of unlike lengths leave of the lines of a pair ---- */
-
-enum { BARREL_TILTS = 17 };
-
-/* By tilt and by the height in the middle between the strips. */
-struct barrel_factors {
-	int planes;
-	double widest, low,
-		plane; /* tilts -widest .. widest (theta); height of the first plane, and of one, mm */
-	iso_real *v;   /* (BARREL_TILTS, planes) */
-};
-
-/* The line of a pair through (y = 0, z) with a tilt. */
-double iso_barrel_factor(const struct barrel_factors *f, double theta, double z);
+#define ISO_BARREL_SENS_CUDA "iso_barrel_sens_cuda"
 
 #endif

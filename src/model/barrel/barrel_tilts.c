@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The chance of a hit over all tilts: T(u; s) is smooth in s, so a few values of it serve all heights. With theta = atan(tau)
-   the measure s^-3 dtau is cos(theta) dtheta, and h(theta) = cos(theta) T is even: a polynomial in theta^2. */
+/* The chance of a hit over all tilts, on the CPU. */
 #include "barrel_sens.h"
 
 /* The Chebyshev polynomials of 2 q - 1 as powers of q, and each node's share of them. */
 void iso_barrel_fit(struct barrel_fit *f)
 {
-	double t[BARREL_NODES][BARREL_NODES] = { { 1 } };
+	double t[BARREL_FIT][BARREL_FIT] = { { 1 } };
 
 	t[1][0] = -1;
 	t[1][1] = 2;
-	for (int n = 2; n < BARREL_NODES; n++)
+	for (int n = 2; n < BARREL_FIT; n++)
 		for (int i = 0; i <= n; i++)
 			t[n][i] = (i > 0 ? 4 * t[n - 1][i - 1] : 0) - 2 * t[n - 1][i] - t[n - 2][i];
-	for (int k = 0; k < BARREL_NODES; k++) {
-		double angle = M_PI * (k + .5) / BARREL_NODES;
+	for (int k = 0; k < BARREL_FIT; k++) {
+		double angle = M_PI * (k + .5) / BARREL_FIT;
 
 		f->node[k] = (1 + cos(angle)) / 2;
-		for (int i = 0; i < BARREL_NODES; i++) {
+		for (int i = 0; i < BARREL_FIT; i++) {
 			f->power[k][i] = 0;
-			for (int n = 0; n < BARREL_NODES; n++)
-				f->power[k][i] += (n ? 2 : 1) * cos(n * angle) * t[n][i] / BARREL_NODES;
+			for (int n = 0; n < BARREL_FIT; n++)
+				f->power[k][i] += (n ? 2 : 1) * cos(n * angle) * t[n][i] / BARREL_FIT;
 		}
 	}
 }
@@ -44,44 +43,24 @@ static int collect(struct barrel_ray *ray, const struct barrel_pair *p, double y
 	return n;
 }
 
-/* T at s. */
-static double chance(const struct barrel_ray *ray, int n, double mu)
-{
-	double sum = 0;
-
-	for (int i = 0; i < n; i++)
-		sum += (double)ray[i].weight * expm1(-mu * (double)ray[i].chord[0]) *
-		       expm1(-mu * (double)ray[i].chord[1]);
-	return sum / (4 * 2 * M_PI);
-}
-
-bool iso_barrel_tilt_sum(struct barrel_tilt_sum *s, const struct barrel_fit *f, const struct barrel_pair *p,
-                         const double end[2][2], double y, double d, double pixel, double way)
+bool iso_barrel_tilt_sum(struct barrel_tilt_sum *s, const struct barrel_fit *f, const struct barrel_job *j,
+                         double y, double d, double pixel)
 {
 	struct barrel_ray ray[MOST_RAYS];
 	struct barrel_sums sum = { 0 };
-	int n = collect(ray, p, y, d, pixel);
+	int n = collect(ray, &j->l.pair, y, d, pixel);
 
-	for (int i = 0; i < n; i++) barrel_add(&sum, ray + i, p->mu);
+	for (int i = 0; i < n; i++) barrel_add(&sum, ray + i, j->l.pair.mu);
 	const struct barrel_hits h = barrel_hits_of(&sum, 4);
-	const double a = (double)p->half - y + (double)h.m_a, b = (double)p->half + y + (double)h.m_b;
-	const double spread[2] = { sqrt((double)h.v_a), sqrt((double)h.v_b) };
 
 	if (!(h.t > 0)) return false;
-	s->at[0] = a - spread[0];
-	s->at[1] = a + spread[0];
-	s->at[2] = b - spread[1];
-	s->at[3] = b + spread[1];
-	/* no line that meets both strips is more oblique */
-	double most = fmax(fabs(end[0][1] - end[1][0]), fabs(end[1][1] - end[0][0])) / (s->at[0] + s->at[2]);
+	barrel_tilt_begin(s, j, &h, y);
+	for (int k = 0; k < BARREL_FIT; k++) {
+		const double mu = (double)j->l.pair.mu / cos(barrel_tilt_node(s, f, k));
+		double chance = 0;
 
-	s->widest = atan(most);
-	memset(s->c, 0, sizeof s->c);
-	for (int k = 0; k < BARREL_NODES; k++) {
-		double theta = s->widest * sqrt(f->node[k]), c = cos(theta);
-		double v = c * chance(ray, n, (double)p->mu / c) * exp(-(double)p->mu * way / c);
-
-		for (int i = 0; i < BARREL_NODES; i++) s->c[i] += v * f->power[k][i];
+		for (int i = 0; i < n; i++) chance += barrel_tilt_chance(ray + i, mu);
+		barrel_tilt_add(s, j, f, k, chance);
 	}
 	return true;
 }
