@@ -97,6 +97,10 @@ struct iso_triple_rows {
 ISO_CHECKED int iso_triples_of_rows(iso_triples **t, iso_ctx *ctx, const struct iso_triple_rows *rows,
                                     const struct iso_lifetime_model *m, const double *time,
                                     const double *sigma);
+
+/* Brings the triples to the device of a CUDA context, on which the methods then run. Their rows lie there twice, 16 bytes a
+   voxel; the host keeps its own. ISO_EARG for a context of the CPU, or of several ranks. */
+ISO_CHECKED int iso_triples_move(iso_triples *t, iso_ctx *ctx);
 void iso_triples_free(iso_triples *t);
 
 /* Triples inside of the window; all that were given; and those with a time from lo to hi. */

@@ -92,13 +92,13 @@ int iso_lifetime_curves_of(struct iso_lifetime_curves *to, const iso_triples *t,
 	struct iso_lifetime_curves full = { 0 };
 	struct iso_lifetime given = { 0 };
 	struct curves c = { .p = &given };
-	double *f, *rate, *share;
+	double *f, *rate, *share, loglik;
 	int st = iso_sized_take(&full, "iso_lifetime_curves", sizeof full, to);
 
 	if (!st) st = lifetime_take(&given, t, p);
 	if (!st && (full.bins < 1 || !full.counts || !full.fit || !given.region))
 		st = iso_fail(ISO_EARG, "lifetime: curves of %d bins need regions", full.bins);
-	if (!st) st = likelihood_open(&c.l, &work, t, false);
+	if (!st) st = likelihood_open(&c.l, &work, t, true, true);
 	if (st) goto done;
 	ISO_HOST(&work, f, t->voxels);
 	ISO_HOST(&work, rate, t->voxels);
@@ -113,7 +113,7 @@ int iso_lifetime_curves_of(struct iso_lifetime_curves *to, const iso_triples *t,
 	memset(full.counts, 0, (size_t)(given.regions * full.bins) * sizeof *full.counts);
 	memset(full.fit, 0, (size_t)(given.regions * full.bins) * sizeof *full.fit);
 	fill(rate, share, t, tau, w);
-	likelihood_at(&c.l, f, rate, share);
+	if ((st = likelihood_at(&loglik, &c.l, f, rate, share))) goto done;
 	count(&c, given.region);
 	fit(&c, given.region);
 done:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The likelihood of triples: one pass gives its value, its gradient, and what each voxel's data tell. */
-#include "density.h"
+#include "triples_cuda.h"
 #include "core/sized.h"
 
 #include <omp.h>
@@ -19,29 +19,44 @@ static int64_t longest(const struct iso_triples *t)
 	return most;
 }
 
-int likelihood_open(struct likelihood *l, struct iso_room *room, const struct iso_triples *t, bool table)
+/* What loops on the host need: images of parts, and room for a row. */
+static int open_loops(struct likelihood *l, struct iso_room *room)
 {
-	const int threads = t->room.ctx->threads;
-	const int64_t row = longest(t);
-	struct emg_table *made;
+	const int threads = l->t->room.ctx->threads;
+	const int64_t row = longest(l->t);
 
-	*l = (struct likelihood){ .t = t };
-	mixture_of(&l->x, &t->model);
-	ISO_HOST(room, l->fixed, t->n);
-	ISO_HOST(room, l->state, t->voxels);
-	ISO_HOST(room, l->sums, t->voxels * SUMS);
 	ISO_HOST(room, l->scratch, threads);
-	if (parts_open(&l->parts, room, t->n, t->voxels * SUMS)) return room->status;
+	if (parts_open(&l->parts, room, l->t->n, l->t->voxels * SUMS)) return room->status;
 	ISO_HOST(room, l->logs, l->parts.n);
-	if (table && !own_sigma(l) && ISO_HOST(room, made, 1) && !emg_table_make(made, room, &l->x))
-		l->table = made;
 	for (int i = 0; i < threads && !room->status; i++) {
 		ISO_HOST(room, l->scratch[i].d, row);
 		if (l->table) ISO_HOST(room, l->scratch[i].curve, 2 * (int64_t)l->table->nodes);
 	}
-	if (room->status) return room->status;
-#pragma omp parallel for num_threads(threads)
-	for (int64_t j = 0; j < t->n; j++) l->fixed[j] = mixture_fixed(&l->x, t->t[j], triple_sigma(t, j));
+	return room->status;
+}
+
+int likelihood_open(struct likelihood *l, struct iso_room *room, const struct iso_triples *t, bool table,
+                    bool on_host)
+{
+	struct emg_table *made;
+	int st = ISO_OK;
+
+	*l = (struct likelihood){ .t = t, .room = room, .on_host = on_host || !t->cuda };
+	mixture_of(&l->x, &t->model);
+	l->inside = mixture_fixed_inside(&l->x, l->x.m.sigma);
+	ISO_HOST(room, l->fixed, t->n);
+	if (own_sigma(l)) ISO_HOST(room, l->own, t->n);
+	ISO_HOST(room, l->state, t->voxels);
+	ISO_HOST(room, l->sums, t->voxels * SUMS);
+	if (table && !own_sigma(l) && ISO_HOST(room, made, 1) && !emg_table_make(made, room, &l->x))
+		l->table = made;
+	if (l->on_host) st = open_loops(l, room);
+	if (st || room->status) return room->status;
+#pragma omp parallel for num_threads(t->room.ctx->threads)
+	for (int64_t j = 0; j < t->n; j++) {
+		l->fixed[j] = mixture_fixed(&l->x, t->t[j], triple_sigma(t, j));
+		if (l->own) l->own[j] = mixture_fixed_inside(&l->x, t->sigma[j]);
+	}
 	return ISO_OK;
 }
 
@@ -106,7 +121,7 @@ static void set_state(struct likelihood *l, const double *f, const double *rate,
 		struct voxel_state *s = l->state + v;
 
 		*s = (struct voxel_state){ .f = f[v], .rate = rate[v], .w = l->x.single ? 1 : w[v] };
-		if (!own_sigma(l)) s->in = mixture_inside(&l->x, s->rate, s->w, l->x.m.sigma);
+		s->in = mixture_inside(&l->x, &l->inside, s->rate, s->w, l->x.m.sigma);
 		if (e) s->at = fmin(fmax((log(s->rate) - e->u) / e->du, 0), e->nodes - 1);
 	}
 }
@@ -114,40 +129,28 @@ static void set_state(struct likelihood *l, const double *f, const double *rate,
 /* The table at one time: four rows of nodes make two. */
 static void take_curve(double *restrict curve, const struct emg_table *e, double t)
 {
-	const double at = fmin(fmax((t - e->first) / e->step, 0), (double)e->bins - 1);
-	const int64_t bin = at < (double)(e->bins - 2) ? (int64_t)at : e->bins - 2;
-	const double s = at - (double)bin, r = 1 - s;
-	const double a = r * r * (1 + 2 * s), b = s * s * (3 - 2 * s), c = s * r * r * e->step,
-		     d = -s * s * r * e->step;
+	const struct emg_place p = emg_place(e, t);
 	const int n = 2 * e->nodes;
-	const double *restrict low = e->v + bin * 2 * n, *restrict high = low + 2 * n;
+	const double *restrict low = e->v + p.bin * 2 * n, *restrict high = low + 2 * n;
 
-	for (int k = 0; k < n; k++) curve[k] = a * low[k] + b * high[k] + c * low[n + k] + d * high[n + k];
-}
-
-/* Value and slope by u of a curve. */
-static inline void on_curve(double *o, double *by_u, const double *curve, const struct emg_table *e,
-                            double at)
-{
-	const int k = at < e->nodes - 2 ? (int)at : e->nodes - 2;
-	const double s = at - k, r = 1 - s, v0 = curve[k], v1 = curve[k + 1];
-	const double m0 = curve[e->nodes + k] * e->du, m1 = curve[e->nodes + k + 1] * e->du;
-
-	*o = v0 + s * s * (3 - 2 * s) * (v1 - v0) + s * r * (r * m0 - s * m1);
-	*by_u = (6 * s * r * (v1 - v0) + r * (1 - 3 * s) * m0 + s * (3 * s - 2) * m1) / e->du;
+	for (int k = 0; k < n; k++)
+		curve[k] = p.low * low[k] + p.high * high[k] + p.slope_low * low[n + k] +
+		           p.slope_high * high[n + k];
 }
 
 /* A value by interpolation may lie a rounding error below 0. */
 static void by_table(struct density *d, const struct likelihood *l, const struct scratch *s, int64_t j)
 {
 	const struct triple_row row = triple_row(l->t, j);
+	const struct emg_table *e = l->table;
 
-	take_curve(s->curve, l->table, l->t->t[j]);
+	take_curve(s->curve, e, l->t->t[j]);
 	for (int64_t i = 0; i < row.n; i++) {
 		const struct voxel_state *v = l->state + row.voxel[i];
+		const int k = v->at < e->nodes - 2 ? (int)v->at : e->nodes - 2;
 		double o, by_u;
 
-		on_curve(&o, &by_u, s->curve, l->table, v->at);
+		emg_between(&o, &by_u, v->at - k, e->du, s->curve + k, s->curve + e->nodes + k);
 		d[i] = mixture_density(&l->x, l->fixed + j, &v->in, v->w, fmax(o, 0), by_u / v->rate);
 	}
 }
@@ -160,7 +163,8 @@ static void by_formula(struct density *d, const struct likelihood *l, int64_t j)
 	for (int64_t i = 0; i < row.n; i++) {
 		const struct voxel_state *v = l->state + row.voxel[i];
 		const double o = emg(t, v->rate, sigma);
-		const struct inside in = own_sigma(l) ? mixture_inside(&l->x, v->rate, v->w, sigma) : v->in;
+		const struct inside in =
+			l->own ? mixture_inside(&l->x, l->own + j, v->rate, v->w, sigma) : v->in;
 
 		d[i] = mixture_density(&l->x, l->fixed + j, &in, v->w, o, emg_by_rate(o, t, v->rate, sigma));
 	}
@@ -199,14 +203,13 @@ static void add_row(double *to, const struct likelihood *l, const struct scratch
 	}
 }
 
-double likelihood_at(struct likelihood *l, const double *f, const double *rate, const double *w)
+static double pass(struct likelihood *l)
 {
 	const struct iso_triples *t = l->t;
 	const iso_ctx *ctx = t->room.ctx;
 	int64_t without = 0;
 	double sum = 0;
 
-	set_state(l, f, rate, w);
 	parts_clear(&l->parts, ctx);
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic) reduction(+ : without)
 	for (int part = 0; part < l->parts.n; part++) {
@@ -228,6 +231,14 @@ double likelihood_at(struct likelihood *l, const double *f, const double *rate, 
 	l->without = without;
 	for (int part = 0; part < l->parts.n; part++) sum += l->logs[part];
 	return sum;
+}
+
+int likelihood_at(double *loglik, struct likelihood *l, const double *f, const double *rate, const double *w)
+{
+	set_state(l, f, rate, w);
+	if (!l->on_host) return l->t->fn->pass(loglik, l);
+	*loglik = pass(l);
+	return ISO_OK;
 }
 
 /* ---- for callers ---- */
@@ -262,12 +273,12 @@ int iso_lifetime_likelihood_at(struct iso_lifetime_likelihood *to, const iso_tri
 	struct likelihood l;
 	int st = iso_sized_take(&full, "iso_lifetime_likelihood", sizeof full, to);
 
-	if (!st) st = likelihood_open(&l, &work, t, false);
+	if (!st) st = likelihood_open(&l, &work, t, false, false);
 	if (!st) st = check_images(t, activity, rate, w, l.x.single ? 1 : 1 / l.x.k);
 	if (!st && background) st = likelihood_given(&l, &work, background);
+	l.q = full.q;
+	if (!st) st = likelihood_at(&full.loglik, &l, activity, rate, w);
 	if (!st) {
-		l.q = full.q;
-		full.loglik = likelihood_at(&l, activity, rate, w);
 		give(full.counts, &l, SUM_COUNTS);
 		give(full.by_rate, &l, SUM_RATE);
 		give(full.by_w, &l, SUM_W);

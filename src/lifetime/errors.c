@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Errors of the maps: of each voxel by itself, or with what voxels share, by solves with random data (Hutchinson 1990). */
 #include "core/philox.h"
+#include "triples_cuda.h"
 #include "fit.h"
 
-enum { TOGETHER = 8, SOLVES = 400 };
+enum { TOGETHER = SCORES_TOGETHER, SOLVES = 400 };
 
 #define CLOSE 1e-4 /* of a solve */
 
@@ -29,6 +30,7 @@ struct probes {
 	const double *x;
 	int per;                    /* unknowns of a voxel: 1 or 2 */
 	double *c;                  /* (entries, per) */
+	struct scores_cuda *cuda;   /* those on a device; NULL: on the host */
 	struct parts parts;         /* TOGETHER values an unknown */
 	double *v, *z, *d, *gd, *r; /* of the solves: TOGETHER values an unknown */
 	double *inverse;            /* of the diagonal */
@@ -88,10 +90,11 @@ static void see(double a[TOGETHER], const struct probes *p, int64_t j, const dou
 }
 
 /* to = C* C x; or, without x, C* xi: normal numbers for each triple and probe from `first` on. */
-static void pass(double *to, const struct probes *p, const double *x, int first)
+static int pass(double *to, const struct probes *p, const double *x, int first)
 {
 	const struct iso_triples *t = p->f->t;
 
+	if (p->cuda) return t->fn->probe(to, p->cuda, x, p->f->p->seed, first);
 	parts_clear(&p->parts, t->room.ctx);
 #pragma omp parallel for num_threads(t->room.ctx->threads) schedule(dynamic)
 	for (int part = 0; part < p->parts.n; part++) {
@@ -111,6 +114,7 @@ static void pass(double *to, const struct probes *p, const double *x, int first)
 		}
 	}
 	parts_sum(to, &p->parts, t->room.ctx);
+	return ISO_OK;
 }
 
 /* to += beta R'' x for probe k: from the penalty's gradients on both sides. */
@@ -139,9 +143,8 @@ static int add_penalty(double *to, const struct probes *p, const double *x, int 
 /* to = G x, G = F + beta R''. */
 static int apply(double *to, const struct probes *p, const double *x)
 {
-	int st = ISO_OK;
+	int st = pass(to, p, x, 0);
 
-	pass(to, p, x, 0);
 	for (int which = 0; which < p->per && p->f->p->prior; which++)
 		for (int k = 0; k < TOGETHER && !st; k++) st = add_penalty(to, p, x, k, which);
 	return st ? st : iso_ctx_poll(p->f->t->room.ctx);
@@ -217,18 +220,23 @@ static int open_probes(struct probes *p, struct fit *f, struct iso_room *work, c
 	const int64_t n = f->unknowns * TOGETHER;
 
 	*p = (struct probes){ .f = f, .x = x, .per = f->w_free ? 2 : 1 };
-	int st = iso_memory_check(f->t->room.ctx, "scores of triples",
-	                          f->t->start[f->t->n] * p->per * (int64_t)sizeof *p->c);
-
-	if (st) return st;
-	ISO_HOST(work, p->c, f->t->start[f->t->n] * p->per);
 	ISO_HOST(work, p->v, n);
 	ISO_HOST(work, p->z, n);
 	ISO_HOST(work, p->d, n);
 	ISO_HOST(work, p->gd, n);
 	ISO_HOST(work, p->r, n);
 	ISO_HOST(work, p->inverse, f->unknowns);
-	return parts_open(&p->parts, work, f->t->n, n);
+	for (int64_t i = 0; i < f->unknowns && !work->status; i++)
+		p->inverse[i] = f->diagonal[i] > 0 ? 1 / f->diagonal[i] : 0;
+	if (f->t->cuda) return work->status ? work->status : f->t->fn->scores(&p->cuda, work, &f->l, p->per);
+	int st = iso_memory_check(f->t->room.ctx, "scores of triples",
+	                          f->t->start[f->t->n] * p->per * (int64_t)sizeof *p->c);
+
+	if (st) return st;
+	ISO_HOST(work, p->c, f->t->start[f->t->n] * p->per);
+	if ((st = parts_open(&p->parts, work, f->t->n, n))) return st;
+	take_scores(p);
+	return ISO_OK;
 }
 
 /* The spread of G^-1 s, s with the covariance F: sqrt(diag(G^-1 F G^-1)). Voxels of which the triples tell nothing have
@@ -240,8 +248,7 @@ static int by_probes(double *error, const struct probes *p)
 
 	for (int64_t i = 0; i < f->unknowns; i++) error[i] = 0;
 	for (; done < f->p->repeats && !st; done += TOGETHER) {
-		pass(p->r, p, NULL, done);
-		if ((st = solve(p))) break;
+		if ((st = pass(p->r, p, NULL, done)) || (st = solve(p))) break;
 		for (int64_t i = 0; i < f->unknowns; i++)
 			for (int k = 0; k < TOGETHER; k++)
 				error[i] += p->v[i * TOGETHER + k] * p->v[i * TOGETHER + k];
@@ -280,8 +287,7 @@ static int by_regions(double *error, const struct probes *p)
 
 	for (int first = 0; first < f->p->regions; first += TOGETHER) {
 		set_regions(p, first);
-		if ((st = solve(p))) return st;
-		pass(p->gd, p, p->v, 0);
+		if ((st = solve(p)) || (st = pass(p->gd, p, p->v, 0))) return st;
 		dots(squares, p->v, p->gd, f->unknowns);
 		for (int k = 0; k < TOGETHER && first + k < f->p->regions; k++)
 			error[first + k] = squares[k] > 0 ? sqrt(squares[k]) : INFINITY;
@@ -297,8 +303,6 @@ int fit_errors(double *error, double *region, struct fit *f, struct iso_room *wo
 	by_diagonal(error, f);
 	if (f->p->error != ISO_LIFETIME_FULL && !region) return ISO_OK;
 	if ((st = open_probes(&p, f, work, x))) return st;
-	take_scores(&p);
-	for (int64_t i = 0; i < f->unknowns; i++) p.inverse[i] = f->diagonal[i] > 0 ? 1 / f->diagonal[i] : 0;
 	if (f->p->error == ISO_LIFETIME_FULL) st = by_probes(error, &p);
 	return !st && region ? by_regions(region, &p) : st;
 }

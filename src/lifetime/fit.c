@@ -14,7 +14,7 @@ int fit_open(struct fit *f, struct iso_room *room, const struct iso_triples *t, 
 	int st;
 
 	*f = (struct fit){ .t = t, .p = p, .n = t->voxels };
-	if ((st = likelihood_open(&f->l, room, t, true))) return st;
+	if ((st = likelihood_open(&f->l, room, t, true, false))) return st;
 	f->w_free = !f->l.x.single && !p->w && !(p->w_all > 0);
 	f->unknowns = f->w_free ? 2 * f->n : f->n;
 	ISO_HOST(room, f->f, f->n);
@@ -58,7 +58,8 @@ int fit_at(struct fit *f, const double *x)
 		f->rate[v] = exp(x[v]);
 		if (f->w_free) f->w[v] = x[f->n + v];
 	}
-	f->value = f->loglik = likelihood_at(&f->l, f->f, f->rate, f->w);
+	if ((st = likelihood_at(&f->loglik, &f->l, f->f, f->rate, f->w))) return st;
+	f->value = f->loglik;
 	if (!isfinite(f->value)) return iso_fail(ISO_EINPUT, "lifetime: the likelihood is not finite");
 	for (int64_t v = 0; v < f->n; v++) {
 		const double *s = f->l.sums + v * SUMS;

@@ -48,43 +48,6 @@ void mixture_of(struct mixture *x, const struct iso_lifetime_model *m)
 	x->single = !(m->tau_d > 0);
 	x->per = m->tau_p > 0 ? 1 / m->ratio : 0;
 	x->k = 1 + x->per;
-	x->z_p = m->tau_p > 0 ? emg_integral(x->hi, 1 / m->tau_p, m->sigma) -
-	                                emg_integral(x->lo, 1 / m->tau_p, m->sigma)
-	                      : 0;
-	x->z_d = x->single ? 0
-	                   : emg_integral(x->hi, 1 / m->tau_d, m->sigma) -
-	                             emg_integral(x->lo, 1 / m->tau_d, m->sigma);
-}
-
-/* ---- the density ---- */
-
-struct fixed_parts mixture_fixed(const struct mixture *x, double t, double sigma)
-{
-	return (struct fixed_parts){ x->m.tau_p > 0 ? emg(t, 1 / x->m.tau_p, sigma) : 0,
-		                     x->single ? 0 : emg(t, 1 / x->m.tau_d, sigma) };
-}
-
-struct inside mixture_inside(const struct mixture *x, double rate, double w, double sigma)
-{
-	const double e[2] = { emg(x->lo, rate, sigma), emg(x->hi, rate, sigma) };
-	const double z_o = emg_integral(x->hi, rate, sigma) - emg_integral(x->lo, rate, sigma);
-	const double by_rate =
-		(e[1] - e[0]) / (rate * rate) -
-		(emg_by_rate(e[1], x->hi, rate, sigma) - emg_by_rate(e[0], x->lo, rate, sigma)) / rate;
-	double z_p = x->z_p, z_d = x->z_d;
-
-	if (x->single) return (struct inside){ w * z_o, w * by_rate, 0 };
-	if (sigma < x->m.sigma || sigma > x->m.sigma) {
-		struct mixture own;
-		struct iso_lifetime_model m = x->m;
-
-		m.sigma = sigma;
-		mixture_of(&own, &m);
-		z_p = own.z_p;
-		z_d = own.z_d;
-	}
-	return (struct inside){ w * x->per * z_p + (1 - w * x->k) * z_d + w * z_o, w * by_rate,
-		                x->per * z_p - x->k * z_d + z_o };
 }
 
 /* ---- means ---- */
@@ -217,7 +180,8 @@ int iso_lifetime_information(double info[3], const struct iso_lifetime_model *m,
 	if (st) return st;
 	if (!(random >= 0 && random < 1))
 		return iso_fail(ISO_EARG, "lifetime: random is %g, must be from 0 to below 1", random);
-	const struct inside in = mixture_inside(&x, 1 / tau, w, x.m.sigma);
+	const struct fixed_inside fixed = mixture_fixed_inside(&x, x.m.sigma);
+	const struct inside in = mixture_inside(&x, &fixed, 1 / tau, w, x.m.sigma);
 	const double step = (x.hi - x.lo) / PANELS;
 
 	info[0] = info[1] = info[2] = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Mean times by voxel in one pass: each triple is dealt to the voxels that it sees. */
 #include "maps.h"
+#include "triples_cuda.h"
 
 struct posterior {
 	const struct iso_triples *t;
@@ -62,10 +63,13 @@ int iso_lifetime_posterior(struct iso_lifetime_maps *to, const iso_triples *t, c
 	if (st) return st;
 	ISO_HOST(&work, f, t->voxels);
 	ISO_HOST(&work, s.sums, 2 * t->voxels);
-	st = parts_open(&s.parts, &work, t->n, 2 * t->voxels);
+	st = t->cuda ? work.status : parts_open(&s.parts, &work, t->n, 2 * t->voxels);
 	s.f = f;
 	if (!st) st = lifetime_activity(f, t, &full);
-	if (!st) pass(&s);
+	if (!st && t->cuda)
+		st = t->fn->deal(s.sums, t, f);
+	else if (!st)
+		pass(&s);
 	for (int64_t v = 0; v < t->voxels && !st; v++) {
 		const struct voxel_found found = of_voxel(s.sums + 2 * v, &full);
 

@@ -229,7 +229,8 @@ static void free_held(struct held *h)
 static int check_op(const iso_op *op)
 {
 	if (iso_ctx_is_cuda(op->ctx))
-		return iso_fail(ISO_EDEVICE, "lifetimes are computed on the CPU; device is cuda");
+		return iso_fail(ISO_EARG, "triples take their rows from an operator on the CPU; "
+		                          "iso_triples_move brings them to a device");
 	if (!op->fn->entries)
 		return iso_fail(ISO_EARG,
 		                "lifetimes need the rows of a model one by one: ray or barrel, without PSF");
@@ -244,7 +245,7 @@ static int begin(struct iso_triples **t, iso_ctx *ctx, const struct iso_lifetime
 		return iso_fail(ISO_EARG, "lifetimes are computed by one process; there are %d",
 		                ctx->comm->size);
 	if (!(*t = size_alloc(1, sizeof **t))) return iso_fail_memory("triples", sizeof **t);
-	(*t)->room = iso_room_of(ctx, "triples");
+	(*t)->room = iso_room_of(iso_ctx_keep(ctx), "triples");
 	return lifetime_model_take(&(*t)->model, m);
 }
 
@@ -332,7 +333,10 @@ int iso_triples_of_rows(iso_triples **to, iso_ctx *ctx, const struct iso_triple_
 void iso_triples_free(iso_triples *t)
 {
 	if (!t) return;
+	iso_ctx *ctx = t->room.ctx;
+
 	iso_room_free(&t->room);
+	iso_ctx_free(ctx);
 	free(t);
 }
 

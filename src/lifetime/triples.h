@@ -5,14 +5,21 @@
 #define ISO_TRIPLES_H
 
 #include "core/ctx.h"
+#include "core/hd.h"
 #include "core/room.h"
 #include "isotome/lifetime.h"
 
 #include <math.h>
 #include <string.h>
 
+struct triples_cuda;
+struct triples_cuda_fn;
+
 struct iso_triples {
 	struct iso_room room;
+	const struct triples_cuda_fn
+		*fn; /* of the device that methods run on, and what it holds; NULL: the CPU */
+	struct triples_cuda *cuda;
 	struct iso_lifetime_model model; /* whose window chose them */
 	int64_t n, given, voxels;        /* n: inside of the window */
 	int64_t *start;                  /* (n + 1) */
@@ -79,10 +86,10 @@ int lifetime_em(double *x, const struct iso_triples *t, const struct iso_lifetim
 /* The activity in counts: its sum times the sensitivity is that of triples that are not random. */
 int lifetime_activity(double *f, const struct iso_triples *t, const struct iso_lifetime *p);
 
-/* t' of a triple. */
-static inline double triple_shifted(const struct iso_triples *t, int64_t j)
+/* t' of a triple is so much more than its t. */
+static inline double triple_shift(const struct iso_triples *t)
 {
-	return t->t[j] + t->model.offset - t->model.lo + .5;
+	return t->model.offset - t->model.lo + .5;
 }
 
 #endif

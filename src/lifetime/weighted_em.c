@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* EM over triples that count by powers of their time: several images at once, from the same rows. */
-#include "triples.h"
+#include "triples_cuda.h"
 #include "core/progress.h"
 
 enum { POWERS = 3 };
@@ -17,6 +17,7 @@ static void add_triple(const struct em *e, double *to, int64_t j)
 {
 	const struct triple_row row = triple_row(e->t, j);
 	const double times = e->copies ? e->copies[j] : 1;
+	const double shift = triple_shift(e->t);
 	double q[POWERS] = { 0 }, weight = times;
 
 	if (!(times > 0)) return;
@@ -25,7 +26,7 @@ static void add_triple(const struct em *e, double *to, int64_t j)
 			q[k] += (double)row.w[i] * e->x[(int64_t)row.voxel[i] * e->powers + k];
 	for (int k = 0; k < e->powers; k++) {
 		q[k] = q[k] > 0 ? weight / q[k] : 0;
-		weight *= triple_shifted(e->t, j);
+		weight *= e->t->t[j] + shift;
 	}
 	for (int64_t i = 0; i < row.n; i++)
 		for (int k = 0; k < e->powers; k++)
@@ -56,6 +57,7 @@ static void update(const struct em *e, double *back, const iso_real *sens, int s
 int lifetime_em(double *x, const struct iso_triples *t, const struct iso_lifetime *p, int powers,
                 const uint8_t *copies)
 {
+	if (t->cuda) return t->fn->em(x, t, p, powers, copies);
 	struct iso_room work = iso_room_of(t->room.ctx, "images of triples");
 	struct em e = { .t = t, .copies = copies, .powers = powers, .subsets = p->subsets, .x = x };
 	int st = parts_open(&e.parts, &work, t->n, t->voxels * powers);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lifetimes against reference vectors of a barrel's triples: times, likelihood, gradient, information, moments, the most
-   likely image; one voxel against the bound; threads; every refusal; also built in double. */
+   likely image; one voxel against the bound; threads; every refusal; on CUDA too; also built in double. */
 #include "../barrel_vectors.h"
 
 #include "isotome/lifetime.h"
@@ -15,6 +15,7 @@ struct setup {
 	struct iso_barrel_event v[BARREL_EVENTS];
 	struct iso_lifetime_model model;
 	double *time;
+	iso_ctx *host; /* of the operator, and of penalties */
 	iso_op *op;
 	iso_triples *t;
 };
@@ -27,11 +28,14 @@ static double *values(const char *name, int64_t n)
 	return barrel_values(file, n);
 }
 
+/* Methods run where ctx is. */
 static void begin(struct setup *s, iso_ctx *ctx)
 {
 	double *v = barrel_values("events", BARREL_EVENTS * 5);
 
-	*s = (struct setup){ .strip = barrel_strips(), .time = values("lifetime_ns", BARREL_EVENTS) };
+	*s = (struct setup){ .strip = barrel_strips(),
+		             .time = values("lifetime_ns", BARREL_EVENTS),
+		             .host = cpu(iso_ctx_is_cuda(ctx) ? 2 : iso_ctx_threads(ctx)) };
 	s->b = (struct iso_barrel){ .n = BARREL_STRIPS,
 		                    .strip = s->strip,
 		                    .mu = .0096,
@@ -55,8 +59,9 @@ static void begin(struct setup *s, iso_ctx *ctx)
 	};
 
 	iso_lifetime_usual(&s->model);
-	OK(iso_barrel_create(&s->op, ctx, &m, &e));
+	OK(iso_barrel_create(&s->op, s->host, &m, &e));
 	OK(iso_triples_of_op(&s->t, s->op, &s->model, s->time, NULL));
+	if (iso_ctx_is_cuda(ctx)) OK(iso_triples_move(s->t, ctx));
 	assert_int_equal(iso_triples_count(s->t), BARREL_EVENTS);
 	assert_int_equal(iso_triples_given(s->t), BARREL_EVENTS);
 	free(v);
@@ -66,6 +71,7 @@ static void end(struct setup *s)
 {
 	iso_triples_free(s->t);
 	iso_op_free(s->op);
+	iso_ctx_free(s->host);
 	free(s->strip);
 	free(s->time);
 }
@@ -164,9 +170,8 @@ static void information(void **state)
 
 /* ---- images ---- */
 
-static void likelihood(void **state)
+static void check_likelihood(iso_ctx *ctx)
 {
-	iso_ctx *ctx = cpu(2);
 	struct setup s;
 	double *got[7], *rate = values("pli_lam", BARREL_VOXELS), *w = values("pli_w", BARREL_VOXELS);
 	double *f = barrel_values("mlem_it5", BARREL_VOXELS), *b = values("pli_b", BARREL_EVENTS);
@@ -174,7 +179,6 @@ static void likelihood(void **state)
 		                             "pli_Fll", "pli_Flw",  "pli_Fww" };
 	const double close = TOLERANCE(1e-4, 1e-8);
 
-	(void)state;
 	begin(&s, ctx);
 	for (int i = 0; i < 7; i++) got[i] = image();
 	struct iso_lifetime_likelihood l = { .size = sizeof l,
@@ -195,7 +199,6 @@ static void likelihood(void **state)
 	free(f);
 	free(b);
 	end(&s);
-	iso_ctx_free(ctx);
 }
 
 static double relative(const double *got, const double *want)
@@ -209,9 +212,8 @@ static double relative(const double *got, const double *want)
 	return sqrt(a / b);
 }
 
-static void moment_images(void **state)
+static void check_moment_images(iso_ctx *ctx)
 {
-	iso_ctx *ctx = cpu(2);
 	struct setup s;
 	iso_real *sens = sensitivity();
 	double *sums = calloc(3 * BARREL_VOXELS, sizeof *sums), *tau = image(), *error = image(),
@@ -221,7 +223,6 @@ static void moment_images(void **state)
 	struct iso_lifetime_maps to = { .size = sizeof to, .tau = tau, .error = error, .counts = counts };
 	double all = 0;
 
-	(void)state;
 	begin(&s, ctx);
 	OK(iso_lifetime_moments(&to, sums, s.t, &p));
 	for (int k = 0; k < 3; k++) {
@@ -243,7 +244,6 @@ static void moment_images(void **state)
 	free(error);
 	free(counts);
 	end(&s);
-	iso_ctx_free(ctx);
 }
 
 static iso_prior *smooth(iso_ctx *ctx)
@@ -267,9 +267,8 @@ static double *filled(double value)
 }
 
 /* From log 0.5 to the image of the vectors; the whole error map holds what each voxel tells by itself, and more. */
-static void most_likely(void **state)
+static void check_most_likely(iso_ctx *ctx)
 {
-	iso_ctx *ctx = cpu(2);
 	struct setup s;
 	iso_real *sens = sensitivity();
 	double *f = barrel_values("mlem_it5", BARREL_VOXELS), *b = values("pli_b", BARREL_EVENTS);
@@ -278,7 +277,6 @@ static void most_likely(void **state)
 		                  .sens = sens,
 		                  .activity = f,
 		                  .w_all = .3,
-		                  .prior = smooth(ctx),
 		                  .beta = 2,
 		                  .randoms = { .density = b } };
 	struct iso_lifetime_maps to = { .size = sizeof to, .tau = tau, .error = error };
@@ -286,8 +284,8 @@ static void most_likely(void **state)
 	double off = 0, mean = 0;
 	int known = 0;
 
-	(void)state;
 	begin(&s, ctx);
+	p.prior = smooth(s.host);
 	OK(iso_lifetime_emg(&to, s.t, &p));
 	for (int v = 0; v < BARREL_VOXELS; v++) off = fmax(off, fabs(-log(tau[v]) - u[v]));
 	print_message("%d iterations, residual %.3g, objective %.9g, image %.3g\n", to.iterations,
@@ -313,8 +311,25 @@ static void most_likely(void **state)
 	free(tau);
 	free(error);
 	end(&s);
+}
+
+static void images(iso_ctx *ctx)
+{
+	check_likelihood(ctx);
+	check_moment_images(ctx);
+	check_most_likely(ctx);
+}
+
+static void cpu_images(void **state)
+{
+	iso_ctx *ctx = cpu(2);
+
+	(void)state;
+	images(ctx);
 	iso_ctx_free(ctx);
 }
+
+CUDA_TEST(cuda_images, images)
 
 /* ---- one voxel ---- */
 
@@ -515,29 +530,36 @@ static void blurred_line(void **state)
 
 /* ---- threads, times moved, refusals ---- */
 
-static void all_methods(double *to, int threads, double moved)
+enum { METHODS = 3, ALL = 2 * METHODS * BARREL_VOXELS };
+
+/* Lives and errors by each method. With `own`, each time has an error of its own, and w is free. */
+static void all_methods(double *to, iso_ctx *ctx, double moved, bool own)
 {
-	iso_ctx *ctx = cpu(threads);
 	struct setup s;
 	iso_real *sens = sensitivity();
 	struct iso_lifetime p = { .size = sizeof p,
 		                  .sens = sens,
-		                  .w_all = .3,
-		                  .prior = smooth(ctx),
+		                  .w_all = own ? 0 : .3,
 		                  .rel = .2,
 		                  .randoms = { .number = 40 },
 		                  .subsets = 2,
 		                  .iterations = 3,
 		                  .repeats = 4 };
 	iso_triples *t = NULL;
+	double sigma[BARREL_EVENTS];
 
 	begin(&s, ctx);
-	for (int j = 0; j < BARREL_EVENTS; j++) s.time[j] += moved;
+	p.prior = smooth(s.host);
+	for (int j = 0; j < BARREL_EVENTS; j++) {
+		s.time[j] += moved;
+		sigma[j] = .1 + .1 * (j % 3);
+	}
 	s.model.offset += moved;
 	s.model.lo += moved;
 	s.model.hi += moved;
-	OK(iso_triples_of_op(&t, s.op, &s.model, s.time, NULL));
-	for (int method = 0; method < 3; method++) {
+	OK(iso_triples_of_op(&t, s.op, &s.model, s.time, own ? sigma : NULL));
+	if (iso_ctx_is_cuda(ctx)) OK(iso_triples_move(t, ctx));
+	for (int method = 0; method < METHODS; method++) {
 		struct iso_lifetime_maps maps = { .size = sizeof maps,
 			                          .tau = to,
 			                          .error = to + BARREL_VOXELS };
@@ -553,10 +575,50 @@ static void all_methods(double *to, int threads, double moved)
 	iso_prior_free(p.prior);
 	free(sens);
 	end(&s);
+}
+
+static void by_threads(double *to, int threads, double moved)
+{
+	iso_ctx *ctx = cpu(threads);
+
+	all_methods(to, ctx, moved, false);
 	iso_ctx_free(ctx);
 }
 
-enum { ALL = 6 * BARREL_VOXELS };
+/* The device tells what the CPU does: lives by moments and shares, their errors, and the most likely lives, whose climb ends
+   where it is close enough; errors of these by float products. The same bits again. */
+static void as_on_cpu(iso_ctx *ctx)
+{
+	static const double most[2 * METHODS] = { 1e-9, 1e-9, 1e-3, 1e-2, 1e-9, 1e-9 };
+
+	for (int own = 0; own < 2; own++) {
+		double *want = calloc(ALL, sizeof *want), *got = calloc(ALL, sizeof *got), off[2 * METHODS];
+		double *again = calloc(ALL, sizeof *again);
+		iso_ctx *host = cpu(2);
+
+		all_methods(want, host, 0, own);
+		all_methods(got, ctx, 0, own);
+		all_methods(again, ctx, 0, own);
+		assert_memory_equal(got, again, ALL * sizeof *got);
+		memset(off, 0, sizeof off);
+		for (int i = 0; i < ALL; i++) {
+			double *far = off + i / BARREL_VOXELS;
+
+			assert_true(isfinite(got[i]) == isfinite(want[i]));
+			if (isfinite(got[i])) *far = fmax(*far, fabs(got[i] - want[i]) / (1 + fabs(want[i])));
+		}
+		for (int k = 0; k < 2 * METHODS; k++) {
+			print_message("%s %d: %.3g\n", k % 2 ? "error" : "life", k / 2, off[k]);
+			BELOW(off[k], most[k]);
+		}
+		iso_ctx_free(host);
+		free(want);
+		free(got);
+		free(again);
+	}
+}
+
+CUDA_TEST(cuda_as_on_cpu, as_on_cpu)
 
 static void same_bits(void **state)
 {
@@ -564,10 +626,10 @@ static void same_bits(void **state)
 	double off[2] = { 0 };
 
 	(void)state;
-	all_methods(first, 1, 0);
-	all_methods(again, 3, 0);
+	by_threads(first, 1, 0);
+	by_threads(again, 3, 0);
 	assert_memory_equal(first, again, ALL * sizeof *first);
-	all_methods(again, 2, 1);
+	by_threads(again, 2, 1);
 	for (int i = 0; i < ALL; i++)
 		if (isfinite(first[i]) && isfinite(again[i]) && i / BARREL_VOXELS != 3) {
 			double *most = off + (i / BARREL_VOXELS ==
@@ -594,6 +656,7 @@ static void refused(void **state)
 
 	(void)state;
 	begin(&s, ctx);
+	REFUSED(iso_triples_move(s.t, ctx), ISO_EARG, "of the CPU");
 	REFUSED(iso_emg_at(&e, 0, -1, 1), ISO_EARG, "rate -1");
 	s.model.sigma = 0;
 	REFUSED(iso_triples_of_op(&t, s.op, &s.model, s.time, NULL), ISO_EARG, "sigma is 0");
@@ -626,9 +689,11 @@ static void refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exponentials),  cmocka_unit_test(information), cmocka_unit_test(likelihood),
-		cmocka_unit_test(moment_images), cmocka_unit_test(most_likely), cmocka_unit_test(one_voxel),
-		cmocka_unit_test(blurred_line),  cmocka_unit_test(same_bits),   cmocka_unit_test(refused),
+		cmocka_unit_test(exponentials), cmocka_unit_test(information),
+		cmocka_unit_test(cpu_images),   cmocka_unit_test(cuda_images),
+		cmocka_unit_test(one_voxel),    cmocka_unit_test(blurred_line),
+		cmocka_unit_test(same_bits),    cmocka_unit_test(cuda_as_on_cpu),
+		cmocka_unit_test(refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

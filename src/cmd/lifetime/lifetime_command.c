@@ -74,7 +74,7 @@ static int make_prior(struct lifetime_work *w)
 	for (int i = 0; (of = iso_prior_parameter(q->kind, i)); i++)
 		if (of->rule != ISO_PRIOR_NUMBER && !(q->parameter[i] > 0))
 			q->parameter[i] = iso_prior_default(q->kind, i, 1, 1);
-	return iso_prior_create(&w->ask.prior, w->c->ctx, q);
+	return iso_prior_create(&w->ask.prior, w->host, q);
 }
 
 static int find(struct lifetime_work *w)
@@ -99,11 +99,26 @@ static int make_curves(struct lifetime_work *w)
 	return iso_lifetime_curves_of(&to, w->t, &w->ask, w->maps.tau, w->maps.w);
 }
 
+/* Models tell their rows on the CPU. */
+static int open_host(struct lifetime_work *w)
+{
+	iso_ctx *ctx = w->c->ctx;
+	int st;
+
+	w->host = ctx;
+	if (!iso_ctx_is_cuda(ctx)) return ISO_OK;
+	if ((st = iso_ctx_create(&w->host, "cpu", iso_ctx_threads(ctx)))) return st;
+	iso_ctx_set_memory_limit(w->host, ctx->memory_limit);
+	iso_ctx_set_progress(w->host, ctx->progress, ctx->progress_arg);
+	return ISO_OK;
+}
+
 static int run(struct lifetime_work *w)
 {
 	int st;
 
-	if ((st = lifetime_read(w)) || (st = make_maps(w)) || (st = find(w)) || (st = make_curves(w)))
+	if ((st = open_host(w)) || (st = lifetime_read(w)) || (st = make_maps(w)) || (st = find(w)) ||
+	    (st = make_curves(w)))
 		return st;
 	record_stage(&w->c->record, NULL);
 	return lifetime_write(w);
@@ -136,6 +151,7 @@ static void free_work(struct lifetime_work *w)
 	free(w->w);
 	free(w->label);
 	iso_problem_free(w->p);
+	if (w->c->ctx && w->host != w->c->ctx) iso_ctx_free(w->host);
 }
 
 static struct lifetime_settings usual(void)
@@ -234,7 +250,7 @@ static int with_options(struct lifetime_work *w, int argc, char **argv)
 
 int main_lifetime(int argc, char **argv)
 {
-	struct cmd c = { .cpu_only = true };
+	struct cmd c = { 0 };
 	struct lifetime_work *w = size_alloc(1, sizeof *w);
 	int st;
 

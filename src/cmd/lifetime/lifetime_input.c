@@ -180,11 +180,13 @@ static const char **events_of(const iso_problem *p)
 	return opt_find(sets, "events")->text;
 }
 
-static int load(struct lifetime_work *w, int need)
+/* ctx: where the operator is. */
+static int load(struct lifetime_work *w, iso_ctx *ctx, int need)
 {
 	const struct model_subsets one = { .n = 1 };
 	int st;
 
+	w->p->ctx = ctx;
 	if ((st = problem_load(w->p, need, NULL)) || w->c->dry_run) return st;
 	if (w->p->found.on_disk)
 		return iso_fail(ISO_EARG, "%s: lifetimes need all events in memory, and these stay on disk",
@@ -216,7 +218,8 @@ static int read_pairs(struct lifetime_work *w)
 	if (!w->s.pairs) return ISO_OK;
 	iso_op_free(w->op);
 	w->op = NULL;
-	if ((st = iso_problem_set(w->p, "events", w->s.pairs)) || (st = load(w, MODEL_NEEDS_DATA))) return st;
+	if ((st = iso_problem_set(w->p, "events", w->s.pairs)) || (st = load(w, w->c->ctx, MODEL_NEEDS_DATA)))
+		return st;
 	record_stage(&w->c->record, "pairs");
 	return image_of_pairs(&w->randoms, w);
 }
@@ -224,6 +227,7 @@ static int read_pairs(struct lifetime_work *w)
 static int make_triples(struct lifetime_work *w)
 {
 	const int64_t n = iso_op_n_out(w->op);
+	int st;
 
 	if (n != w->times.n)
 		return iso_fail(ISO_EINPUT, "%s: %" PRId64 " events and %" PRId64 " lifetimes",
@@ -231,7 +235,8 @@ static int make_triples(struct lifetime_work *w)
 	if (w->times.sigma && cmd_given(w->c, "sigma-ps"))
 		record_note(&w->c->record, "%s holds an error of each time; --sigma-ps does nothing",
 		            *events_of(w->p));
-	return iso_triples_of_op(&w->t, w->op, &w->model, w->times.time, w->times.sigma);
+	st = iso_triples_of_op(&w->t, w->op, &w->model, w->times.time, w->times.sigma);
+	return st || w->host == w->c->ctx ? st : iso_triples_move(w->t, w->c->ctx);
 }
 
 /* How many triples are random, by a window where all are, or by their share. */
@@ -280,9 +285,11 @@ int lifetime_read(struct lifetime_work *w)
 		return iso_fail(ISO_EARG, "'events' is missing: a .npy of events with lifetimes");
 	record_stage(&w->c->record, "read");
 	if ((st = iso_lifetimes_read(&w->times, *events_of(w->p), columns)) ||
-	    (st = load(w, MODEL_NEEDS_DATA | MODEL_NEEDS_SENS)) || (st = plan(w)) || (st = read_rest(w)))
+	    (st = load(w, w->host, MODEL_NEEDS_DATA | MODEL_NEEDS_SENS)) || (st = plan(w)) ||
+	    (st = read_rest(w)))
 		return st;
 	record_stage(&w->c->record, "sensitivity");
+	w->p->ctx = w->c->ctx;
 	if ((st = problem_sens(w->p, &w->sens))) return st;
 	w->ask.sens = w->sens.v;
 	record_stage(&w->c->record, "rows");

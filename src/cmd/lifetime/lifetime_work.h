@@ -31,6 +31,7 @@ enum { MAP_TAU, MAP_ERROR, MAP_COUNTS, MAP_MEAN, MAP_W, MAP_W_ERROR };
 struct lifetime_work {
 	struct cmd *c;
 	iso_problem *p;
+	iso_ctx *host; /* of rows and penalties: the command's context, or one of the CPU beside it */
 	struct lifetime_settings s;
 	/* what they say */
 	struct iso_lifetime_model model;
