@@ -261,6 +261,60 @@ static void bent_single(void **state)
 	iso_ctx_free(ctx);
 }
 
+/* Without amplitudes a series stands for Newton's method where rays are steep enough: within 0.4 ns up to 0.95 of the
+   radius and 1 ns to the border. */
+static void compare_series(iso_ctx *ctx, double speed, double distance)
+{
+	enum { N = 4000 };
+	const double s[3] = { distance * .6 + middle[0], distance * .64 + middle[1], distance * .48 + middle[2] };
+	struct iso_transducers t = transducers("delays/transducers", 6, c0, middle);
+	struct iso_tissue p = ellipsoid(9, 9, 9);
+	double *points = calloc(3 * N, sizeof *points), *want = calloc(2 * N, sizeof *want), *got = want + N;
+	double deep = 0, all = 0;
+	iso_delays *d = NULL;
+
+	assert_non_null(points);
+	assert_non_null(want);
+	p.speed = speed;
+	p.path = ISO_SOUND_SNELL;
+	memcpy(t.pos, s, sizeof s);
+	for (int i = 0; i < 3 * N; i++) /* in the box, no two in a row */
+		points[i] = 18 * fmod((i / 3 + 1) * (.7548 - .1851 * (i % 3)), 1) - 9 + middle[i % 3];
+	OK(iso_delays_create(&d, ctx, &t, &p, &box));
+	OK(iso_delays_points(want, NULL, d, 0, N, points, false));
+	OK(iso_delays_points(got, NULL, d, 0, N, points, true));
+	for (int i = 0; i < N; i++) {
+		double off = 0, differs = fabs(got[i] - want[i]);
+
+		for (int a = 0; a < 3; a++) off += pow(points[3 * i + a] - middle[a], 2);
+		all = larger(all, differs);
+		if (sqrt(off) < .95 * 9) deep = larger(deep, differs);
+	}
+	BELOW(deep, TOLERANCE(4e-4, 1e-9));
+	BELOW(all, TOLERANCE(1e-3, 1e-9));
+	iso_delays_free(d);
+	iso_transducers_free(&t);
+	free(points);
+	free(want);
+}
+
+static void bent_series(void **state)
+{
+	static const double distances[] = { 9.5, 12, 30, 50 };
+	iso_ctx *ctx = cpu(1);
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		compare_series(ctx, 1.02 * c0, distances[i]);
+		compare_series(ctx, 1.054 * c0, distances[i]);
+		compare_series(ctx, 1.081 * c0, distances[i]);
+		compare_series(ctx, 1.14 * c0, distances[i]);
+		compare_series(ctx, .958 * c0, distances[i]);
+		compare_series(ctx, .92 * c0, distances[i]);
+	}
+	iso_ctx_free(ctx);
+}
+
 /* ---- maps ---- */
 
 enum { SIDE = 73 };
@@ -879,6 +933,7 @@ int main(void)
 		cmocka_unit_test(straight),    cmocka_unit_test(bent_sphere),
 		cmocka_unit_test(grazing),     cmocka_unit_test(tissue_all_the_way),
 		cmocka_unit_test(bent_plane),  cmocka_unit_test(bent_single),
+		cmocka_unit_test(bent_series),
 		cmocka_unit_test(maps),        cmocka_unit_test(cpu_svoxel),
 		cmocka_unit_test(cuda_svoxel), cmocka_unit_test(cpu_sradon),
 		cmocka_unit_test(cuda_sradon), cmocka_unit_test(cpu_ubp),
