@@ -266,7 +266,8 @@ static void bent_single(void **state)
 static void compare_series(iso_ctx *ctx, double speed, double distance)
 {
 	enum { N = 4000 };
-	const double s[3] = { distance * .6 + middle[0], distance * .64 + middle[1], distance * .48 + middle[2] };
+	const double s[3] = { distance * .6 + middle[0], distance * .64 + middle[1],
+		              distance * .48 + middle[2] };
 	struct iso_transducers t = transducers("delays/transducers", 6, c0, middle);
 	struct iso_tissue p = ellipsoid(9, 9, 9);
 	double *points = calloc(3 * N, sizeof *points), *want = calloc(2 * N, sizeof *want), *got = want + N;
@@ -930,18 +931,17 @@ static void refusals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(straight),    cmocka_unit_test(bent_sphere),
-		cmocka_unit_test(grazing),     cmocka_unit_test(tissue_all_the_way),
-		cmocka_unit_test(bent_plane),  cmocka_unit_test(bent_single),
-		cmocka_unit_test(bent_series),
-		cmocka_unit_test(maps),        cmocka_unit_test(cpu_svoxel),
-		cmocka_unit_test(cuda_svoxel), cmocka_unit_test(cpu_sradon),
-		cmocka_unit_test(cuda_sradon), cmocka_unit_test(cpu_ubp),
-		cmocka_unit_test(cuda_ubp),    cmocka_unit_test(cpu_traces),
-		cmocka_unit_test(cuda_traces), cmocka_unit_test(full_wave),
-		cmocka_unit_test(cpu_tissues), cmocka_unit_test(cpu_faces),
-		cmocka_unit_test(cuda_faces),  cmocka_unit_test(cuda_tissues),
-		cmocka_unit_test(refusals),
+		cmocka_unit_test(straight),     cmocka_unit_test(bent_sphere),
+		cmocka_unit_test(grazing),      cmocka_unit_test(tissue_all_the_way),
+		cmocka_unit_test(bent_plane),   cmocka_unit_test(bent_single),
+		cmocka_unit_test(bent_series),  cmocka_unit_test(maps),
+		cmocka_unit_test(cpu_svoxel),   cmocka_unit_test(cuda_svoxel),
+		cmocka_unit_test(cpu_sradon),   cmocka_unit_test(cuda_sradon),
+		cmocka_unit_test(cpu_ubp),      cmocka_unit_test(cuda_ubp),
+		cmocka_unit_test(cpu_traces),   cmocka_unit_test(cuda_traces),
+		cmocka_unit_test(full_wave),    cmocka_unit_test(cpu_tissues),
+		cmocka_unit_test(cpu_faces),    cmocka_unit_test(cuda_faces),
+		cmocka_unit_test(cuda_tissues), cmocka_unit_test(refusals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,7 +101,7 @@ static __device__ __forceinline__ void add_point(float (&sum)[EACH], const struc
 	float x = v.x + c.x * v.ex[0] + c.y * v.ex[1], y = v.y + c.x * v.ey[0] + c.y * v.ey[1];
 	struct tissue_line line = {};
 
-	if (TISSUE) line = tissue_line<2>(tb, tv, c.x, c.y, 0);
+	if (TISSUE) line = tissue_line<TISSUE, 2, NODES>(p.sound, tb, tv, c.x, c.y, 0, c.z[0], c.z[EACH - 1]);
 #pragma unroll
 	for (int i = 0; i < EACH; i++) {
 		float over_d, hx, hy, z = c.z[i];
@@ -110,8 +110,8 @@ static __device__ __forceinline__ void add_point(float (&sum)[EACH], const struc
 		float a = weight * over_d;
 
 		if (TISSUE)
-			u = fmaf(tissue_late<TISSUE>(&a, p.sound, tb, tv, line, z, c.x, c.y, z,
-			                             (v.dd + excess) * over_d),
+			u = fmaf(tissue_late<TISSUE, NODES>(&a, p.sound, tb, tv, line, z, c.x, c.y, z,
+			                                    v.dd + excess, over_d),
 			         (float)p.bins_per_us, u);
 
 		if (RECT) {
@@ -137,7 +137,7 @@ static __device__ void look(struct svoxel_view *view, struct tissue_view *late, 
 		weight[k] = (float)SVOXEL_OVER_2_PI * (float)svoxel_point(at, &p, q, (int)(i % p.points));
 		view[k] = svoxel_view(&p, q, at, from);
 		view[k].bin += 2 * q * p.span - p.low;
-		if (TISSUE) late[k] = tissue_view(p.sound, tb, q, p.pos + 3 * q, at);
+		if (TISSUE) late[k] = tissue_view<TISSUE>(p.sound, tb, q, p.pos + 3 * q, at);
 	}
 }
 
@@ -167,7 +167,7 @@ static __global__ void __launch_bounds__(GATHER, TISSUE ? RESIDENT - 1 : RESIDEN
 	double total[EACH] = {};
 	struct tissue_brick tb = {};
 
-	if (TISSUE) tb = tissue_brick(p.sound, from);
+	if (TISSUE) tb = tissue_brick<TISSUE>(p.sound, from);
 	for (int i = 0; i < EACH; i++) /* what lies beyond the image stands at its edge, and is not kept */
 		c.z[i] = ds * (min((int64_t)(t.z + 2 * i), p.n[2] - 1 - at[2]) - (GATHER_Z - 1) / 2.f);
 	for (int64_t first = 0; first < all; first += VIEWS) {

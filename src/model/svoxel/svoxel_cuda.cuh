@@ -7,6 +7,8 @@
 #include "svoxel.h"
 #include "tissue/tissue_view.cuh"
 
+enum { NODES = 3 }; /* of tables, that a row of voxels passes at most: more are looked up one by one */
+
 struct svoxel_cuda {
 	struct svoxel p;           /* its tables on the device */
 	const struct svoxel *host; /* as made on the host */

@@ -163,8 +163,8 @@ static __device__ __forceinline__ float impulse(float *a, const struct svoxel &p
 
 	*a *= over_d;
 	if (TISSUE) {
-		float late = tissue_late<TISSUE>(a, p.sound, tb, tv, line, ox, ox, oy, oz,
-		                                 (v.dd + excess) * over_d);
+		float late = tissue_late<TISSUE, NODES>(a, p.sound, tb, tv, line, ox, ox, oy, oz,
+		                                        v.dd + excess, over_d);
 
 		u = fmaf(late, (float)p.bins_per_us, u) - c.bins;
 	}
@@ -182,7 +182,7 @@ static __device__ __forceinline__ void hear(const struct window<T> &to, const st
                                             const struct corner &c, float weight, const float *voxel,
                                             const struct tissue_brick &tb, const struct tissue_view &tv)
 {
-	const float ds = (float)p.ds;
+	const float ds = (float)p.ds, half = ds * .5f * (b.nx - 1);
 	/* the columns of the brick: the excess that x alone makes, and the way along the sides of a rectangle.
 	   Beyond the brick they stand at its last; nothing is there */
 	float excess_x[EDGE], way_x[EDGE], way_y[EDGE];
@@ -206,7 +206,8 @@ static __device__ __forceinline__ void hear(const struct window<T> &to, const st
 			float wx = v.x + oy * v.ex[1] + oz * v.ex[2], wy = v.y + oy * v.ey[1] + oz * v.ey[2];
 			struct tissue_line line = {};
 
-			if (TISSUE) line = tissue_line<0>(tb, tv, 0, oy, oz);
+			if (TISSUE)
+				line = tissue_line<TISSUE, 0, NODES>(p.sound, tb, tv, 0, oy, oz, -half, half);
 #pragma unroll
 			for (int i = 0; i < EDGE; i += 2) {
 				float2 value = pair[i / 2];
@@ -316,10 +317,10 @@ template <int TISSUE>
 static __device__ float late_bins(const struct svoxel &p, const struct svoxel_view &v,
                                   const struct tissue_brick &tb, const struct tissue_view &tv)
 {
+	struct tissue_line line = tissue_line<TISSUE, 0, NODES>(p.sound, tb, tv, 0, 0, 0, 0, 0);
 	float unused = 1;
 
-	return floorf(tissue_late<TISSUE>(&unused, p.sound, tb, tv, tissue_line<0>(tb, tv, 0, 0, 0), 0, 0, 0,
-	                                  0, v.d) *
+	return floorf(tissue_late<TISSUE, NODES>(&unused, p.sound, tb, tv, line, 0, 0, 0, 0, v.dd, 1 / v.d) *
 	              (float)p.bins_per_us);
 }
 
@@ -349,7 +350,7 @@ static __global__ void __launch_bounds__(HEAR)
 
 		struct tissue_brick tb = {};
 
-		if (TISSUE) tb = tissue_brick(m.p.sound, from);
+		if (TISSUE) tb = tissue_brick<TISSUE>(m.p.sound, from);
 		for (int k = 0; k < m.p.points; k++) {
 			struct svoxel_view v = {};
 			struct tissue_view tv = {};
@@ -360,7 +361,7 @@ static __global__ void __launch_bounds__(HEAR)
 				weight = SVOXEL_OVER_2_PI * svoxel_point(at, &m.p, q, k);
 				v = svoxel_view(&m.p, q, at, from);
 				if (TISSUE) {
-					tv = tissue_view(m.p.sound, tb, q, m.p.pos + 3 * q, at);
+					tv = tissue_view<TISSUE>(m.p.sound, tb, q, m.p.pos + 3 * q, at);
 					later = late_bins<TISSUE>(m.p, v, tb, tv);
 				}
 			}

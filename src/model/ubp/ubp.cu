@@ -10,6 +10,7 @@
 #include <limits.h>
 
 #define EACH 8   /* voxels of a thread, 2 apart along z */
+#define NODES 5  /* of tables, that a thread's voxels pass at most: more are looked up one by one */
 #define TILE 128 /* transducers in shared memory at a time; their terms are added in float */
 
 static_assert(sizeof(struct ubp_pair) == sizeof(float2), "pairs are loaded as float2");
@@ -74,9 +75,9 @@ static __device__ __forceinline__ void add(struct sums *s, float own_per_mm, flo
 }
 
 template <bool ANGLES, int TISSUE>
-static __global__ void __launch_bounds__(ISO_THREADS, TISSUE == TISSUE_OTHER ? 2
-                                                      : TISSUE || ANGLES     ? 3
-                                                                             : 4)
+static __global__ void __launch_bounds__(ISO_THREADS, TISSUE > TISSUE_SHAPE ? 2
+                                                      : TISSUE || ANGLES    ? 3
+                                                                            : 4)
 	back_project(float *x, struct ubp_params p, struct iso_bricks b, const float4 *source,
                      const float4 *face, const float2 *pair, struct ubp_tissue m)
 {
@@ -104,7 +105,7 @@ static __global__ void __launch_bounds__(ISO_THREADS, TISSUE == TISSUE_OTHER ? 2
 			                   p.first[2] + ((double)brick[2] + 2 * EACH - .5) * p.voxel };
 		int64_t at[2] = { min(brick[0] + t.x, p.n[0] - 1), min(brick[1] + t.y, p.n[1] - 1) };
 
-		tb = tissue_brick(m.sound, middle);
+		tb = tissue_brick<TISSUE>(m.sound, middle);
 		ox = (float)(p.first[0] + (double)at[0] * p.voxel - middle[0]);
 		oy = (float)(p.first[1] + (double)at[1] * p.voxel - middle[1]);
 		mz = (float)middle[2];
@@ -127,7 +128,7 @@ static __global__ void __launch_bounds__(ISO_THREADS, TISSUE == TISSUE_OTHER ? 2
 			if (TISSUE) {
 				const double *stands = m.pos + 3 * (int64_t)(from + i);
 
-				view[i] = tissue_view(m.sound, tb, from + i, stands, stands);
+				view[i] = tissue_view<TISSUE>(m.sound, tb, from + i, stands, stands);
 			}
 		}
 		__syncthreads();
@@ -137,15 +138,18 @@ static __global__ void __launch_bounds__(ISO_THREADS, TISSUE == TISSUE_OTHER ? 2
 			float beside = fmaf(dx, f.x, dy * f.y);
 			struct tissue_line line = {};
 
-			if (TISSUE) line = tissue_line<2>(tb, view[q], ox, oy, 0);
+			if (TISSUE)
+				line = tissue_line<TISSUE, 2, NODES>(m.sound, tb, view[q], ox, oy, 0,
+				                                     pz[0] - mz, pz[EACH - 1] - mz);
 #pragma unroll
 			for (int i = 0; i < EACH; i++) {
 				float dz = pz[i] - c.z, d2 = fmaf(dz, dz, across), per_d = iso_over_root(d2);
 				float d = d2 * per_d, k = fmaf(d, p.per_mm, -c.w), unused = 1;
 
 				if (TISSUE)
-					k = fmaf(tissue_late<TISSUE>(&unused, m.sound, tb, view[q], line,
-					                             pz[i] - mz, ox, oy, pz[i] - mz, d),
+					k = fmaf(tissue_late<TISSUE, NODES>(&unused, m.sound, tb, view[q],
+					                                    line, pz[i] - mz, ox, oy,
+					                                    pz[i] - mz, d2, per_d),
 					         m.per_us, k);
 				add<ANGLES>(s + i, own_per_mm[i], per_d, d, k, trace, fmaf(dz, f.z, beside),
 				            f.w);
@@ -169,10 +173,11 @@ static struct iso_bricks bricks(const iso_op *op)
 	return iso_bricks(op->ctx, ((const struct ubp_model *)op->data)->p.n, 8, 8, 4 * EACH);
 }
 
-#define OF_KINDS(angles)                                                                  \
-	{                                                                                 \
-		back_project<angles, TISSUE_NONE>, back_project<angles, TISSUE_STRAIGHT>, \
-			back_project<angles, TISSUE_OTHER>                                \
+#define OF_KINDS(angles)                                                                            \
+	{                                                                                           \
+		back_project<angles, TISSUE_NONE>, back_project<angles, TISSUE_BALL>,               \
+			back_project<angles, TISSUE_SHAPE>, back_project<angles, TISSUE_BENT_BALL>, \
+			back_project<angles, TISSUE_BENT>, back_project<angles, TISSUE_TABLE>       \
 	}
 
 static void (*const kernels[2][TISSUE_KINDS])(float *, struct ubp_params, struct iso_bricks, const float4 *,
