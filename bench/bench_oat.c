@@ -75,7 +75,8 @@ enum { N_WORKS = sizeof works / sizeof works[0] };
 
 static const char *const operators[] = { "ubp", "sradon", "point", "rect", "all", NULL };
 
-static struct oat_settings set = { "all", NULL, "2e-2,1e-3", { 210, 210, 440 }, RINGS, VIEWS, 0, 3, VOXEL };
+static struct oat_settings set = { "all", NULL, "none", "2e-2,1e-3", { 210, 210, 440 }, RINGS, VIEWS,
+	                           0,     3,    VOXEL,  40 };
 
 static struct opt opts[] = {
 	{ 0, "operator", .text = &set.operator, .words = operators, .value = "NAME",
@@ -90,6 +91,11 @@ static struct opt opts[] = {
 	          "(an iteration of PLS-Int)" },
 	{ 0, "accuracy", .text = &set.accuracies, .value = "E,E,...",
 	  .help = "accuracies of svoxel for 'case', each with rows of its own" },
+	{ 0, "through", .text = &set.through, .words = oat_tissues, .value = "TISSUE",
+	  .help = "tissue that is 5.4 % quicker, for 'case': a ball with straight or with bent rays, "
+	          "an ellipsoid, or a mask of the ball, which has tables of delays" },
+	{ 0, "radius", .real = &set.radius, .value = "MM", .min = 1e-3, .max = 1e3,
+	  .help = "of the tissue, which lies in the middle of the image" },
 	{ 0, "grid", .integer = set.grid, .count = 3, .spread = true, .value = "NX,NY,NZ", .min = 1,
 	  .max = 1e5, .help = "number of voxels; with 'case' another than its own" },
 	{ 0, "voxel", .real = &set.voxel, .value = "MM", .min = 1e-3, .max = 100,

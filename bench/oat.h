@@ -7,9 +7,9 @@
 #include "limits.h"
 
 struct oat_settings {
-	const char *operator, * which, *accuracies; /* which: a case; NULL: the operators */
+	const char *operator, * which, *through, *accuracies; /* which: a case; NULL: the operators */
 	int64_t grid[3], rings, views, transducers, repeats;
-	double voxel;
+	double voxel, radius; /* radius: of tissue */
 };
 
 /* What the machine does a second. */
@@ -19,7 +19,7 @@ struct oat_rates {
 };
 
 /* Names of the cases, ends with NULL; the last, sradon, is that of the operators' table. */
-extern const char *const oat_cases[];
+extern const char *const oat_cases[], *const oat_tissues[];
 
 /* The operators of svoxel at the size of a case. `rates`: NULL for the plans alone. */
 int oat_case(struct cmd *c, const struct oat_settings *s, const struct oat_rates *rates);
@@ -34,6 +34,7 @@ struct oat_run {
 	struct iso_transducers t;
 	int64_t all; /* transducers of the whole case */
 	struct iso_svoxel p;
+	iso_delays *delays;
 };
 
 /* The least that a pair of voxel and transducer takes. `roots`: reciprocal square roots; `bytes`: in and out of shared

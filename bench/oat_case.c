@@ -34,6 +34,11 @@ static const struct problem {
 
 const char *const oat_cases[] = { "gpair-256", "gpair-512", "wang", "wang-rect", "slice", "sradon", NULL };
 
+const char *const oat_tissues[] = { "none", "straight", "bent", "ellipsoid", "table", NULL };
+
+#define QUICKER 1.054 /* the tissue */
+#define TABLE_MM 1.
+
 enum { MOST_ACCURACIES = 8 };
 enum way { FORWARD, ADJOINT, SUM, WAYS };
 
@@ -121,6 +126,49 @@ static int begin_problem(struct oat_run *r, const struct problem *of)
 	return iso_svoxel_lines(&r->p, of->fmax_mhz);
 }
 
+/* A ball drawn on voxels of TABLE_MM / 2. */
+static int draw_ball(iso_real **mask, struct iso_tissue *tissue, const struct oat_run *r)
+{
+	struct iso_grid *g = &tissue->image_grid;
+	int st;
+
+	for (int a = 0; a < 3; a++) {
+		g->voxel[a] = TABLE_MM / 2;
+		g->n[a] = (int64_t)ceil((double)r->p.grid.n[a] * r->p.grid.voxel[a] / g->voxel[a]);
+	}
+	if ((st = BENCH_NEW(*mask, iso_grid_voxels(g)))) return st;
+	for (int64_t i = 0; i < iso_grid_voxels(g); i++) {
+		const int64_t at[3] = { i % g->n[0], i / g->n[0] % g->n[1], i / g->n[0] / g->n[1] };
+		double square = 0;
+
+		for (int a = 0; a < 3; a++)
+			square += pow(((double)at[a] - .5 * (double)(g->n[a] - 1)) * g->voxel[a], 2);
+		(*mask)[i] = square < r->s->radius * r->s->radius;
+	}
+	tissue->image = *mask;
+	tissue->shape = ISO_TISSUE_MASK;
+	tissue->table_mm = TABLE_MM;
+	return ISO_OK;
+}
+
+static int begin_tissue(struct oat_run *r)
+{
+	const char *through = r->s->through;
+	const double a = r->s->radius, b = strcmp(through, "ellipsoid") == 0 ? .9 * a : a;
+	struct iso_tissue tissue = { .size = sizeof tissue, .axes = { a, b, a } };
+	iso_real *mask = NULL;
+	int st = ISO_OK;
+
+	if (strcmp(through, "none") == 0) return ISO_OK;
+	tissue.speed = QUICKER * r->t.speed;
+	if (strcmp(through, "bent") == 0) tissue.path = ISO_SOUND_SNELL;
+	if (strcmp(through, "table") == 0) st = draw_ball(&mask, &tissue, r);
+	if (!st) st = iso_delays_create(&r->delays, r->c->ctx, &r->t, &tissue, &r->p.grid);
+	r->p.delays = r->delays;
+	free(mask);
+	return st;
+}
+
 static int plan(const struct oat_run *r)
 {
 	bool cuda = iso_ctx_is_cuda(r->c->ctx);
@@ -206,17 +254,18 @@ static int add_row(const struct run *run, enum way way)
 			                  cost.slots + one.slots };
 	}
 	row.more = record_pack(
-		"{s:s, s:s, s:f, s:f, s:i, s:i, s:i, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:s, s:f, s:f, s:f, "
-		"s:f}",
-		"case", r->name, "what", way_names[way], "accuracy", r->p.accuracy, "expected_error",
-		kernel.accuracy, "width", kernel.width, "bins_per_wave", kernel.bins_per_wave, "batch",
-		r->p.batch, "voxels", (json_int_t)iso_grid_voxels(&r->p.grid), "transducers",
-		(json_int_t)r->t.n, "pairs", pairs, "pairs_per_s", pairs / s, "roots_per_pair", cost.roots,
-		"shared_bytes_per_pair", cost.bytes, "slots_per_pair", cost.slots, "limited_by", row.limit,
-		"full_size_s", full_s, "processor_s", worked_s, "setup_s", run->setup_s, "first_s",
+		"{s:s, s:s, s:s, s:f, s:f, s:i, s:i, s:i, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:s, s:f, s:f, "
+		"s:f, s:f}",
+		"case", r->name, "through", r->s->through, "what", way_names[way], "accuracy", r->p.accuracy,
+		"expected_error", kernel.accuracy, "width", kernel.width, "bins_per_wave",
+		kernel.bins_per_wave, "batch", r->p.batch, "voxels", (json_int_t)iso_grid_voxels(&r->p.grid),
+		"transducers", (json_int_t)r->t.n, "pairs", pairs, "pairs_per_s", pairs / s, "roots_per_pair",
+		cost.roots, "shared_bytes_per_pair", cost.bytes, "slots_per_pair", cost.slots, "limited_by",
+		row.limit, "full_size_s", full_s, "processor_s", worked_s, "setup_s", run->setup_s, "first_s",
 		run->seconds[way][0]);
 	if (!iso_ctx_is_cuda(r->c->ctx)) iso_snprintf(core, sizeof core, " (%.3g a core)", pairs / worked_s);
-	iso_snprintf(row.problem, sizeof row.problem, "%s %g %s", r->name, r->p.accuracy, way_names[way]);
+	iso_snprintf(row.problem, sizeof row.problem, "%s %g %s%s%s", r->name, r->p.accuracy, way_names[way],
+	             r->delays ? ", tissue: " : "", r->delays ? r->s->through : "");
 	iso_snprintf(
 		row.note, sizeof row.note,
 		"%d taps, %d bins a wave, batch %d: %.3g pairs/s%s; a pair: %g roots, %g bytes, %g slots; "
@@ -307,7 +356,9 @@ int oat_case(struct cmd *c, const struct oat_settings *s, const struct oat_rates
 		return iso_fail(ISO_EARG, "--accuracy is '%s', must be up to %d numbers above 0 and below 1",
 		                s->accuracies, MOST_ACCURACIES);
 	while (strcmp(problems[k].name, s->which) != 0) k++; /* the words of the option are these */
-	if (!(st = begin_problem(&r.of, &problems[k]))) st = each_accuracy(&r, n, accuracy);
+	if (!(st = begin_problem(&r.of, &problems[k])) && (!rates || !(st = begin_tissue(&r.of))))
+		st = each_accuracy(&r, n, accuracy);
+	iso_delays_free(r.of.delays);
 	iso_transducers_free(&r.of.t);
 	return st;
 }

@@ -178,6 +178,11 @@ for i, row in enumerate(r["rows"]):
             assert abs(row[key] / (r["rows"][i - 1][key] + r["rows"][i - 2][key]) - 1) < 1e-6, key
 END
 done
+for through in straight bent ellipsoid table; do
+	run bench oat --case wang --through $through --radius .6 --grid 8,6,4 --accuracy 1e-3 --transducers 5 \
+		--repeats 1 --device cpu
+	out_has "adjoint, tissue: $through"
+done
 run bench oat --case sradon --grid 12,10,8 --voxel 0.5 --transducers 5 --repeats 1 --device cpu
 out_has 'PLS-Int iteration'
 run bench oat --case gpair-512 --dry-run --device cpu
