@@ -92,10 +92,10 @@ static struct opt opts[] = {
 	{ 0, "accuracy", .text = &set.accuracies, .value = "E,E,...",
 	  .help = "accuracies of svoxel for 'case', each with rows of its own" },
 	{ 0, "through", .text = &set.through, .words = oat_tissues, .value = "TISSUE",
-	  .help = "tissue that is 5.4 % quicker, for 'case': a ball with straight or with bent rays, "
-	          "an ellipsoid, or a mask of the ball, which has tables of delays" },
+	  .help = "tissue that is 5.4 % quicker, for 'case'. A ball has straight or bent rays; table is a "
+	          "mask of the ball, which has tables of delays" },
 	{ 0, "radius", .real = &set.radius, .value = "MM", .min = 1e-3, .max = 1e3,
-	  .help = "of the tissue, which lies in the middle of the image" },
+	  .help = "radius of the tissue, which lies in the middle of the image" },
 	{ 0, "grid", .integer = set.grid, .count = 3, .spread = true, .value = "NX,NY,NZ", .min = 1,
 	  .max = 1e5, .help = "number of voxels; with 'case' another than its own" },
 	{ 0, "voxel", .real = &set.voxel, .value = "MM", .min = 1e-3, .max = 100,
