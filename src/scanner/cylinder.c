@@ -114,7 +114,7 @@ static int read_block(iso_scanner *s, const struct conf_node *block)
 static int read_cylinder(iso_scanner *s, const struct conf_node *root)
 {
 	static const char *const weights[] = { "uniform", "solid-angle", NULL };
-	const struct conf_node *block = NULL, *energy = NULL;
+	const struct conf_node *block = NULL, *energy = NULL, *detector = NULL;
 	struct iso_pairs *p = &s->pairs;
 	const struct conf_key keys[] = {
 		SCANNER_KEYS,
@@ -140,6 +140,8 @@ static int read_cylinder(iso_scanner *s, const struct conf_node *root)
 		{ .name = "pair_weight", .kind = CONF_NODE },
 		/* Window and resolution, for scatter. Default: not said. */
 		{ "energy", CONF_NODE, &energy, 1, 0, 0, false },
+		/* What the crystals are made of and how they are read out, for `simulate --crystals`. Default: not said. */
+		{ "detector", CONF_NODE, &detector, 1, 0, 0, false },
 		{ .name = NULL },
 	};
 	int weight = 0, st;
@@ -160,7 +162,8 @@ static int read_cylinder(iso_scanner *s, const struct conf_node *root)
 		                     ", half way round the ring",
 		                     p->min_distance, p->per_ring / 2);
 	if ((st = read_block(s, block)) || (st = iso_scanner_read_energy(s, root, energy))) return st;
-	return iso_cylinder_finish(s);
+	st = iso_cylinder_finish(s);
+	return st ? st : iso_modules_of_cylinder(s, root, detector);
 }
 
 struct cylinder iso_cylinder_of(const iso_scanner *s)

@@ -110,6 +110,7 @@ static bool in_coincidence(const iso_scanner *s, int64_t a, int64_t b)
 {
 	const struct iso_efficiencies *e = s->efficiencies;
 
+	if (s->modules) return modules_good(s->modules, (int32_t)a, (int32_t)b);
 	if (e) {
 		struct efficiency_end u = efficiency_find(e, a), v = efficiency_find(e, b);
 

@@ -95,6 +95,10 @@ int iso_scanner_read_energy(iso_scanner *s, const struct conf_node *root, const 
 		/* A text beside the description, lines of keV and efficiency, window included: in place of what
 		   window and resolution make. Default: none. */
 		{ "efficiency_file", CONF_TEXT, &table, 1, 0, 0, false },
+		/* With `detector`: a pulse below does not exist. Default 0. */
+		{ "trigger_kev", CONF_REAL, &s->trigger_kev, 1, 0, 1e5, false },
+		/* With `detector`: singles in this window are of prompt photons, and never in pairs. Default: none. */
+		{ "prompt_kev", CONF_REALS, s->prompt_kev, 2, 0, 1e5, false },
 		{ .name = NULL },
 	};
 	int st;
@@ -104,5 +108,8 @@ int iso_scanner_read_energy(iso_scanner *s, const struct conf_node *root, const 
 	if (!(s->energy_kev[0] < s->energy_kev[1]))
 		return iso_conf_fail(energy, "window_kev is [%g, %g], the first must be below the second",
 		                     s->energy_kev[0], s->energy_kev[1]);
+	if (s->prompt_kev[1] > 0 && !(s->prompt_kev[0] < s->prompt_kev[1]))
+		return iso_conf_fail(energy, "prompt_kev is [%g, %g], the first must be below the second",
+		                     s->prompt_kev[0], s->prompt_kev[1]);
 	return table ? read_table(s, root, table) : ISO_OK;
 }

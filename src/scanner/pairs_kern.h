@@ -19,7 +19,17 @@ struct iso_pairs {
 	int64_t face, layers;            /* two heads: crystals of a layer; face = 0: none */
 	double min_angle, cos_min_angle; /* of free detectors; 0: every two */
 	double max_axial;                /* of free detectors, mm; 0: every two */
+	int64_t modules;                 /* of a ring, of free detectors that stand in modules; 0: none */
+	double first_rad;                /* azimuth of the middle of module 0 */
 };
+
+/* cos of the angle between the middles of the modules that two azimuths lie in. */
+ISO_HD double pairs_module_cosine(const struct iso_pairs *p, double a, double b)
+{
+	const double step = 2 * M_PI / (double)p->modules;
+
+	return cos(step * (rint((a - p->first_rad) / step) - rint((b - p->first_rad) / step)));
+}
 
 /* Pairs of free detectors nearer, seen from the z axis, than min_angle (rad), or farther apart along it than
    max_axial are in no coincidence. */
@@ -28,6 +38,8 @@ ISO_HD bool pairs_counted(const struct iso_pairs *p, const double p1[3], const d
 	double r = sqrt((p1[0] * p1[0] + p1[1] * p1[1]) * (p2[0] * p2[0] + p2[1] * p2[1]));
 
 	if (p->max_axial > 0 && fabs(p1[2] - p2[2]) > p->max_axial) return false;
+	if (p->modules > 0)
+		return pairs_module_cosine(p, atan2(p1[1], p1[0]), atan2(p2[1], p2[0])) <= p->cos_min_angle;
 	return p->min_angle <= 0 || p1[0] * p2[0] + p1[1] * p2[1] <= r * p->cos_min_angle;
 }
 

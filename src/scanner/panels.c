@@ -192,7 +192,8 @@ static int read_panels(iso_scanner *s, const struct conf_node *root)
 		return st;
 	p->readout = (enum iso_readout)readout;
 	if ((st = check_cells(p, root))) return st;
-	return place_crystals(s);
+	st = place_crystals(s);
+	return st ? st : iso_modules_of_panels(s);
 }
 
 /* The axes are apart: nearest cell along x and z, nearest layer along y. */

@@ -7,15 +7,16 @@
 #include <stdlib.h>
 
 /* Both in the order of enum iso_scanner_kind. */
-static const char *const kind_name[] = { "cylinder",    "detectors", "strips", "panels",
-	                                 "transducers", "barrel",    NULL };
-static const struct iso_scanner_fn *const kind_fn[] = {
-	&iso_cylinder_fn, &iso_detectors_fn,   &iso_strips_fn,
-	&iso_panels_fn,   &iso_transducers_fn, &iso_barrel_fn
-};
+static const char *const kind_name[] = { "cylinder",    "detectors", "strips",  "panels",
+	                                 "transducers", "barrel",    "modules", NULL };
+static const struct iso_scanner_fn *const kind_fn[] = { &iso_cylinder_fn, &iso_detectors_fn,   &iso_strips_fn,
+	                                                &iso_panels_fn,   &iso_transducers_fn, &iso_barrel_fn,
+	                                                &iso_modules_fn };
+enum { MODULES_KIND = ISO_BARREL + 1 }; /* a word alone: free detectors to the rest of the library */
 
 static int read_times(iso_scanner *s, const struct conf_node *root)
 {
+	static const char *const dead_words[] = { "non-paralysable", "paralysable", NULL };
 	const struct conf_node *tof = iso_conf_find(root, "tof"), *time = iso_conf_find(root, "time");
 	const struct conf_key tof_keys[] = {
 		/* Resolution of t1 - t2, FWHM. */
@@ -27,14 +28,28 @@ static int read_times(iso_scanner *s, const struct conf_node *root)
 	const struct conf_key time_keys[] = {
 		/* Photons up to this far apart are a pair: for randoms. */
 		{ "coincidence_ns", CONF_REAL, &s->coincidence_ns, 1, 1e-3, 1e6, true },
+		/* Resolution of the time of a single, FWHM. Default: that of `tof` over the root of 2. */
+		{ "single_fwhm_ps", CONF_REAL, &s->single_fwhm_ps, 1, 1e-3, 1e6, false },
+		/* Dead time of a readout unit after a pulse. Default 0. */
+		{ "dead_ns", CONF_REAL, &s->dead_ns, 1, 0, 1e9, false },
+		/* non-paralysable, or paralysable: pulses that are lost prolong it. Default non-paralysable. */
+		{ .name = "dead", .kind = CONF_NODE },
+		/* Pulses of a unit within this time of the first are one. Default 0. */
+		{ "pileup_ns", CONF_REAL, &s->pileup_ns, 1, 0, 1e9, false },
+		/* Of the delayed window. Default: 10 times coincidence_ns, and 100. */
+		{ "delay_ns", CONF_REAL, &s->delay_ns, 1, 0, 1e9, false },
 		/* Panels: resolution of a time, FWHM. */
 		{ s->kind == ISO_PANELS ? "fwhm_ns" : NULL, CONF_REAL, &s->panels.time_fwhm, 1, 1e-3, 1e6,
 		  false },
 		{ .name = NULL },
 	};
-	int st = tof ? iso_conf_keys(tof, tof_keys) : ISO_OK;
+	int paralysable = 0, st = tof ? iso_conf_keys(tof, tof_keys) : ISO_OK;
 
-	return time && !st && s->kind != ISO_BARREL ? iso_conf_keys(time, time_keys) : st;
+	if (st || !time || s->kind == ISO_BARREL) return st;
+	if (!(st = iso_conf_keys(time, time_keys)))
+		st = iso_conf_word(&paralysable, time, "dead", dead_words);
+	s->paralysable = paralysable == 1;
+	return st;
 }
 
 void iso_scanner_set_name(iso_scanner *s, const char *text, size_t length)
@@ -66,7 +81,7 @@ static int read_description(iso_scanner *s, const char *path)
 	int kind = -1, st = iso_conf_read(&root, path);
 
 	if (st || (st = iso_conf_word(&kind, root, "kind", kind_name))) goto done;
-	s->kind = (enum iso_scanner_kind)kind;
+	s->kind = kind == MODULES_KIND ? ISO_DETECTORS : (enum iso_scanner_kind)kind;
 	if (!(st = read_name(s, root)) && !(st = read_times(s, root))) st = kind_fn[kind]->read(s, root);
 done:
 	iso_conf_free(root);
@@ -125,6 +140,7 @@ void iso_scanner_free(iso_scanner *s)
 	free(s->tree);
 	free(s->face);
 	free(s->efficiency);
+	free(s->modules);
 	iso_efficiencies_free(s->efficiencies);
 	iso_transducers_free(&s->transducers);
 	free(s->faces.focus);

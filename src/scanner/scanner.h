@@ -7,6 +7,7 @@
 #include "text/conf.h"
 #include "cylinder_kern.h"
 #include "efficiency_kern.h"
+#include "modules.h"
 #include "pairs_kern.h"
 
 /* The inner face of a crystal of a CASToR scanner. */
@@ -29,7 +30,11 @@ struct iso_scanner {
 	double energy_resolution;       /* FWHM at 511 keV, as a share of it; 0: not said */
 	double *efficiency; /* (efficiencies_kev, 2): keV, efficiency; NULL: as window and resolution say */
 	int64_t efficiencies_kev;
-	bool solid_angle; /* pair_weight: solid-angle */
+	/* what electronics add, where the description says it: 0: not said */
+	double single_fwhm_ps, dead_ns, pileup_ns, delay_ns, trigger_kev, prompt_kev[2];
+	bool paralysable;
+	struct iso_modules *modules; /* of crystals, modules_kern.h; NULL: no `detector` */
+	bool solid_angle;            /* pair_weight: solid-angle */
 	/* Weight of a pair as its crystals respond to its line; NULL: as solid_angle says. */
 	double (*weigh)(const void *response, const double p1[3], const double p2[3]);
 	const void *response;
@@ -125,7 +130,7 @@ struct iso_scanner_fn {
 };
 
 extern const struct iso_scanner_fn iso_cylinder_fn, iso_detectors_fn, iso_strips_fn, iso_panels_fn,
-	iso_transducers_fn, iso_barrel_fn;
+	iso_transducers_fn, iso_barrel_fn, iso_modules_fn;
 
 /* A CASToR table of crystals, or its geometry: fill a scanner of kind detectors. */
 int iso_scanner_read_hscan(iso_scanner *s, const char *path);

@@ -490,10 +490,10 @@ static void refused(void **state)
 	} table[] = {
 		{ RING, ": key 'kind' is missing" },
 		{ "kind: tiles\n", ":1: kind is 'tiles', must be one of: cylinder, detectors, strips, "
-		                   "panels, transducers, barrel" },
+		                   "panels, transducers, barrel, modules" },
 		{ "kind: cylindre\n",
 		  ":1: kind is 'cylindre', must be one of: cylinder, detectors, strips, panels, "
-		  "transducers, barrel; did you "
+		  "transducers, barrel, modules; did you "
 		  "mean 'cylinder'?" },
 		{ "kind: cylinder\nrings: 2\n", ": key 'radius_mm' is missing" },
 		{ "kind: cylinder\nradius: 2\n", ":2: unknown key 'radius'; did you mean 'radius_mm'?" },

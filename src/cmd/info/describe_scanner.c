@@ -174,7 +174,8 @@ int describe_scanner(json_t *o, const char *path)
 	if (st) return st;
 	set(o, "kind", json_string("scanner"));
 	set(o, "name", record_string(iso_scanner_name(s)));
-	set(o, "scanner", json_string(kind[iso_scanner_kind(s)]));
+	set(o, "scanner",
+	    json_string(s->kind == ISO_DETECTORS && s->modules ? "modules" : kind[iso_scanner_kind(s)]));
 	if (s->kind == ISO_STRIPS)
 		facts_set(o, strips, &s->strips);
 	else if (s->kind == ISO_PANELS)
