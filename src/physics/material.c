@@ -2,6 +2,7 @@
 /* Tables of a material from those of its elements: attenuation adds up by mass, form factors by
    atoms, F^2 = sum over the formula of n_Z F_Z^2. */
 #include "material.h"
+#include "water.h"
 #include "text/formula.h"
 #include "core/status.h"
 
@@ -115,6 +116,57 @@ int iso_material_from(struct iso_material *m, const struct iso_elements *source,
 	integrate(rest, &f, source);
 	fill_rest(m, rest);
 	fill_inverse(m, rest);
+	return ISO_OK;
+}
+
+/* ---- energies above those of the tables ---- */
+
+#define FARTHEST_XRAYLIB 800. /* keV */
+
+/* Cross sections weighed by mass, 1/mm, no running sums. */
+static void curves(double mu[3], const struct iso_formula *f, const struct iso_elements *source,
+                   double density, double kev)
+{
+	for (int k = 0; k < 3; k++) {
+		double cs = 0, mass = 0;
+
+		for (int e = 0; e < f->n; e++) {
+			double part = f->atoms[e] * source->weight(f->z[e]);
+
+			cs += part * source->at(f->z[e], (enum iso_element_curve)k, kev);
+			mass += part;
+		}
+		mu[k] = cs / mass * density / 10;
+	}
+}
+
+int iso_material_wide(float (*mu)[4], int n, const char *formula, double density)
+{
+	const struct iso_elements *source = iso_material_source();
+	const double top = source == &iso_elements_stored ? MATERIAL_TOP : FARTHEST_XRAYLIB;
+	double last[3], before[3], at[3];
+	struct iso_formula f;
+	int st = iso_formula_parse(&f, formula);
+
+	if (st) return st;
+	curves(last, &f, source, density, top);
+	curves(before, &f, source, density, top - 100);
+	const double power = log(last[0] / before[0]) / log(top / (top - 100));
+
+	for (int i = 0; i < n; i++) {
+		double kev = i < MATERIAL_LOW ? MATERIAL_LOW : i;
+
+		if (kev <= top) {
+			curves(at, &f, source, density, kev);
+		} else {
+			at[0] = last[0] * pow(kev / top, power);
+			at[1] = last[1] * water_cross_section(kev) / water_cross_section(top);
+			at[2] = last[2] * (top / kev) * (top / kev);
+		}
+		for (int k = 0; k < 3; k++)
+			mu[i][k] = (float)((k > 0 ? at[0] : 0) + (k > 1 ? at[1] : 0) + at[k]);
+		mu[i][3] = 0;
+	}
 	return ISO_OK;
 }
 

@@ -48,6 +48,11 @@ int iso_material_make(struct iso_material *m, const char *formula, double densit
 int iso_material_from(struct iso_material *m, const struct iso_elements *source, const char *formula,
                       double density);
 
+/* 1/mm at 0..n-1 keV, running sums as in struct iso_material. Below 10 keV it is that of 10; above the tables (800 keV of
+   xraylib, 520 of the stored table) photoelectric effect goes on as a power law, Compton scatter as that of free electrons,
+   Rayleigh scatter as E^-2; pair production is left out. Of a formula that iso_material_make takes. */
+int iso_material_wide(float (*mu)[4], int n, const char *formula, double density);
+
 /* What iso_material_make takes. */
 const struct iso_elements *iso_material_source(void);
 
