@@ -16,12 +16,14 @@ torch.amp.GradScaler provokes it, what goes back is NaN.
 
 from __future__ import annotations
 
+import itertools
+import weakref
 from typing import Any
 
 import torch
 
 from . import errors
-from .operator import Operator
+from .operator import Adjoint, Operator
 
 _REAL = torch.float32  # iso_real
 
@@ -77,21 +79,59 @@ def _sum(values: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
 
 # ---- y = A x ----
 
+# Graphs of torch.compile know an operator by its number. They do not keep it: whoever calls them does.
+_known: weakref.WeakValueDictionary[int, Operator] = weakref.WeakValueDictionary()
+_numbers = itertools.count(1)
+
+
+def _number(A: Operator) -> tuple[int, bool]:
+    """The number, and whether it is that of the adjoint."""
+    adjoint = isinstance(A, Adjoint)
+    A = A.H if adjoint else A
+    number = getattr(A, "_torch_number", None)
+    if number is None:
+        number = next(_numbers)
+        A._torch_number = number  # type: ignore[attr-defined]
+        _known[number] = A
+    return number, adjoint
+
+
+def _of_number(number: int, adjoint: bool) -> Operator:
+    A = _known.get(number)
+    if A is None:
+        raise errors.ArgumentError("a compiled graph whose operator is gone: keep the operator, or the module that has it")
+    return A.H if adjoint else A
+
+
+def _computed(A: Operator, x: torch.Tensor, gradient: bool) -> torch.Tensor:
+    """A x for each x along the leading axes, in float32, several images through one traversal of the rays where the
+    operator can. Of a gradient that is not finite, NaN."""
+    x = x.detach().contiguous()
+    y = x.new_empty(*_leading(x, A.in_shape), *A.out_shape)
+    images, data = x.view(-1, *A.in_shape), y.view(-1, *A.out_shape)
+    if gradient:
+        finite = torch.isfinite(images.flatten(1).sum(1, dtype=torch.float64)).tolist()
+        if not all(finite):
+            for one, to, good in zip(images, data, finite):
+                if good:
+                    A(one, out=to)
+                else:
+                    to.fill_(torch.nan)
+            return y
+    if len(images) == 1:
+        A(images[0], out=data[0])
+    else:
+        A.forward_many(images, out=data)
+    return y
+
 
 class _Linear(torch.autograd.Function):
-    """A x for each x along the leading axes, in float32. It is linear: of every derivative of it, forward,
-    backward or of the second order, the next is by A or A* again. Of a gradient that is not finite, NaN."""
+    """A x for each x along the leading axes. It is linear: of every derivative of it, forward, backward or of the second
+    order, the next is by A or A* again."""
 
     @staticmethod
     def forward(A: Operator, x: torch.Tensor, gradient: bool) -> torch.Tensor:  # type: ignore[override]
-        x = x.detach().contiguous()
-        y = x.new_empty(*_leading(x, A.in_shape), *A.out_shape)
-        for one, to in zip(x.view(-1, *A.in_shape), y.view(-1, *A.out_shape)):
-            if gradient and not torch.isfinite(one.sum(dtype=torch.float64)):
-                to.fill_(torch.nan)
-            else:
-                A(one, out=to)
-        return y
+        return _computed(A, x, gradient)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -110,10 +150,49 @@ class _Linear(torch.autograd.Function):
         return _Linear.apply(A, x.movedim(axes[1], 0), gradient), 0
 
 
+def _register() -> Any:
+    """torch.ops.isotome.linear, by which torch.compile has operators in its graphs. It has the shapes of its results
+    (fake tensors), the way back, and vmap; PyTorch has no forward derivatives of such, so that _Linear stays."""
+
+    @torch.library.custom_op("isotome::linear", mutates_args=())
+    def linear(x: torch.Tensor, number: int, adjoint: bool, gradient: bool) -> torch.Tensor:
+        return _computed(_of_number(number, adjoint), x, gradient)
+
+    @linear.register_fake
+    def _(x, number, adjoint, gradient):
+        A = _of_number(number, adjoint)
+        return x.new_empty(*_leading(x, A.in_shape), *A.out_shape)
+
+    def keep(ctx, inputs, output):
+        _, *ctx.which = inputs
+
+    def back(ctx, g):
+        number, adjoint, _ = ctx.which
+        return linear(g, number, not adjoint, True), None, None, None
+
+    linear.register_autograd(back, setup_context=keep)
+
+    @linear.register_vmap
+    def _(info, axes, x, number, adjoint, gradient):
+        return linear(x.movedim(axes[0], 0), number, adjoint, gradient), 0
+
+    return linear
+
+
+# register_vmap, the last of what that takes, came with PyTorch 2.5
+_registered = _register() if hasattr(torch.library, "register_vmap") else None
+
+
+def _applied(A: Operator, x: torch.Tensor) -> torch.Tensor:
+    if _registered is not None and torch.compiler.is_compiling():
+        return _registered(x, *_number(A), False)
+    return _Linear.apply(A, x, False)
+
+
 def apply(A: Operator, x: torch.Tensor) -> torch.Tensor:
     """A x, differentiated by A*. x: (..., *A.in_shape)."""
     x = _given(x, _operator(A).in_shape, "x")
-    return _Linear.apply(A, x.to(_REAL), False).to(torch.promote_types(x.dtype, _REAL))
+    return _applied(A, x.to(_REAL)).to(torch.promote_types(x.dtype, _REAL))
 
 
 class Projector(torch.nn.Module):
@@ -126,6 +205,7 @@ class Projector(torch.nn.Module):
     def __init__(self, A: Operator):
         super().__init__()
         self.operator = _operator(A)
+        _number(A)  # before a graph asks for it
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return apply(self.operator, x)

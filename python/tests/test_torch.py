@@ -3,6 +3,7 @@
 
 import contextlib
 import copy
+import gc
 import sys
 import tempfile
 import types
@@ -249,6 +250,75 @@ def test_transforms_of_torch_func(lines_operator, draw):
     assert torch.allclose(torch.func.grad(loss)(x), want, rtol=1e-5, atol=1e-5 * float(want.abs().max()))
     each = torch.func.vmap(torch.func.grad(loss))(x)
     assert torch.allclose(each, want, rtol=1e-5, atol=1e-5 * float(want.abs().max()))
+
+
+# ---- torch.compile ----
+
+needs_registration = pytest.mark.skipif(
+    not hasattr(torch.library, "register_vmap"), reason="this torch is older than 2.5, which registers such operators"
+)
+
+
+def compiled(f):
+    """Without a break of the graph; as it comes out of autograd, which needs no compiler of C++."""
+    torch.compiler.reset()
+    return torch.compile(f, fullgraph=True, backend="aot_eager")
+
+
+@needs_registration
+@pytest.mark.parametrize("of", ["forward", "adjoint", "apply", "chain"])
+def test_graphs_hold_the_operator(lines_operator, draw, of):
+    A, P = lines_operator, isotome.torch.Projector(lines_operator)
+    f = {
+        "forward": P,
+        "adjoint": P.adjoint,
+        "apply": lambda v: isotome.torch.apply(A, v),
+        "chain": lambda v: P.adjoint(P(v)),
+    }[of]
+    x = draw(2, *(A.out_shape if of == "adjoint" else A.in_shape))
+
+    def loss(v):
+        return f(2 * v).square().sum()
+
+    want = x.clone().requires_grad_()
+    loss(want).backward()
+    got = x.clone().requires_grad_()
+    value = compiled(loss)(got)
+    value.backward()
+    assert float(value.detach()) == pytest.approx(float(loss(x)), rel=1e-6)
+    assert torch.allclose(got.grad, want.grad, rtol=1e-5, atol=1e-6 * float(want.grad.abs().max()))
+
+
+@needs_registration
+def test_the_registered_operator_is_as_torch_wants_it(lines_operator, draw):
+    A = lines_operator
+    number, adjoint = isotome.torch._number(A)
+    x = draw(2, *A.in_shape).requires_grad_()
+    done = torch.library.opcheck(torch.ops.isotome.linear.default, (x, number, adjoint, False))
+    assert set(done.values()) == {"SUCCESS"}
+    each = torch.func.vmap(lambda v: torch.ops.isotome.linear(v, number, adjoint, False))(x.detach())
+    assert torch.equal(each, isotome.torch.Projector(A)(x.detach()))
+    assert isotome.torch._number(A.H) == (number, True)
+
+
+@needs_registration
+def test_a_graph_does_not_keep_its_operator(its_context, draw):
+    A = ray(its_context)
+    number, x = isotome.torch._number(A)[0], draw(*A.in_shape)
+    del A
+    gc.collect()
+    with pytest.raises(isotome.ArgumentError, match="whose operator is gone"):
+        torch.ops.isotome.linear(x, number, False, False)
+
+
+def test_a_batch_has_the_bits_of_its_images(A, draw):
+    P = isotome.torch.Projector(A)
+    x = draw(9, *A.in_shape).requires_grad_()  # more than are traced together
+    y = P(x)
+    g = draw(*y.shape)
+    (back,) = torch.autograd.grad(y, x, g)
+    for k in range(9):
+        assert torch.equal(y[k].detach(), A(x[k].detach())) and torch.equal(back[k], A.adjoint(g[k]))
 
 
 def test_both_ways_keep_to_the_current_stream(lines_operator, device):
