@@ -10,6 +10,7 @@
 #define ISOTOME_DYNAMIC_H
 
 #include "isotome/algo.h"
+#include "isotome/prior.h"
 #include "isotome/problem.h"
 #include "isotome/ray.h"
 
@@ -107,6 +108,38 @@ ISO_CHECKED int iso_intervals(struct iso_interval *v, double *covariance, int64_
 
 /* The 0.975 quantile of Student's t with so many degrees of freedom; NaN below 1. */
 double iso_student_975(int64_t degrees);
+
+/* ---- covariance of a penalised image, without replicates ---- */
+
+/* At the image that maximises L(x) - beta R(x), or near to it. Arrays on the host, data in the file's order. */
+struct iso_fisher {
+	size_t size; /* sizeof(struct iso_fisher) */
+	iso_op *op;
+	struct iso_em_data data; /* as of struct iso_em */
+	const iso_real *sens;    /* of all rows */
+	iso_prior *prior;        /* any but tv, in the operator's context */
+	double beta;
+	const iso_real *image;
+	double tolerance;     /* of a solve: residual over the right side; 0: 1e-4 */
+	double most_residual; /* of the image: beyond it nothing is solved; 0: no such limit */
+	int iterations;       /* of a solve, at most; 0: 100 */
+	int batch;            /* regions a pass over the rays; 0: 4 */
+};
+
+struct iso_fisher_result {
+	size_t size; /* sizeof(struct iso_fisher_result) */
+	double residual; /* how far the image is from the maximum: root of the mean of (gradient / sens)^2, weighted by
+	                    sens times image. 0.02 and less is near enough */
+	int iterations; /* of the longest solve */
+	int64_t free;   /* voxels that are not held at 0 */
+};
+
+/* covariance: regions x regions values, of the means of the image over weight[i n ...], n weights of each region that sum
+   to 1. u: solutions of all regions, regions x n values; NULL: not wanted. ISO_EARG if a solve does not end. */
+ISO_CHECKED int iso_fisher_run(double *covariance, iso_real *u, struct iso_fisher_result *r,
+                               const struct iso_fisher *p, int regions, const iso_real *weight);
+
+/* ---- the last run ---- */
 
 /* Mean and standard deviation of the replicates that the last run of the problem made (parameter 'replicates'); either may be
    NULL. Free them with iso_array_free. ISO_EARG without such a run. */

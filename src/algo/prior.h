@@ -18,5 +18,8 @@ struct prior_length {
 int iso_prior_step(iso_prior *r, iso_ctx *ctx, int64_t n, iso_real *to, const iso_real *x, iso_real *z,
                    const iso_real *g, const iso_real *p, const struct prior_length *length);
 
+/* to = the Hessian of R at x, times v; `to` is neither. ISO_EARG for tv. Images in memory of the context's device. */
+int iso_prior_product(iso_real *to, iso_prior *r, const iso_real *x, const iso_real *v);
+
 ISO_END_C
 #endif

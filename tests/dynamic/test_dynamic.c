@@ -288,6 +288,80 @@ static void cuda_vectors(void **state)
 	check_vectors(cuda_or_skip());
 }
 
+/* ---- covariance without replicates ---- */
+
+#define BETA 80123144.21616611
+
+static iso_prior *quadratic(iso_ctx *ctx)
+{
+	const struct iso_prior_spec spec = { .size = sizeof spec, .kind = ISO_PRIOR_QUADRATIC, .grid = grid };
+	iso_prior *r = NULL;
+
+	OK(iso_prior_create(&r, ctx, &spec));
+	return r;
+}
+
+static void check_fisher(iso_ctx *ctx)
+{
+	struct scan *s = scan_begin(ctx);
+	iso_op *op = operator_of(s, 1, 0);
+	const struct iso_em em = em_of(s, op, 1);
+	double *weight = test_data(WHERE, "s_regions.f64", REGIONS * VOXELS, sizeof *weight),
+	       *map = test_data(WHERE, "c_map.f64", VOXELS, sizeof *map),
+	       *want = test_data(WHERE, "c_cov.f64", REGIONS * REGIONS, sizeof *want), cov[REGIONS * REGIONS];
+	iso_real x[VOXELS], c[REGIONS * VOXELS], u[REGIONS * VOXELS];
+	struct iso_fisher_result of = { .size = sizeof of };
+	struct iso_fisher p = { .size = sizeof p,
+		                .op = op,
+		                .data = em.data,
+		                .sens = s->sens,
+		                .prior = quadratic(ctx),
+		                .beta = BETA,
+		                .image = x,
+		                .tolerance = TOLERANCE(1e-4, 1e-9),
+		                .batch = 2 };
+
+	for (int i = 0; i < VOXELS; i++) x[i] = (iso_real)map[i];
+	for (int i = 0; i < REGIONS * VOXELS; i++) c[i] = (iso_real)weight[i];
+	OK(iso_fisher_run(cov, u, &of, &p, REGIONS, c));
+	print_message("residual %.2g, %d iterations, %d free\n", of.residual, of.iterations, (int)of.free);
+	BELOW(of.residual, TOLERANCE(1e-4, 1e-9));
+	BELOW(of.iterations, TOLERANCE(10, 25));
+	BELOW(apart(u, "c_u.f64", 0, REGIONS * VOXELS, REGIONS * VOXELS), TOLERANCE(2e-3, 1e-6));
+	for (int i = 0; i < REGIONS; i++)
+		for (int k = 0; k < REGIONS; k++)
+			BELOW(fabs(cov[i * REGIONS + k] - want[i * REGIONS + k]) /
+			              sqrt(want[i * REGIONS + i] * want[k * REGIONS + k]),
+			      TOLERANCE(2e-3, 1e-6));
+	/* an image that is far from the maximum */
+	for (int i = 0; i < VOXELS; i++) x[i] = s->start[i];
+	p.most_residual = .2;
+	cov[0] = -1;
+	OK(iso_fisher_run(cov, NULL, &of, &p, REGIONS, c));
+	assert_true(of.residual > .2);
+	assert_true(cov[0] == -1);
+	p.beta = 0;
+	assert_int_equal(iso_fisher_run(cov, NULL, &of, &p, REGIONS, c), ISO_EARG);
+	iso_prior_free(p.prior);
+	free(weight);
+	free(map);
+	free(want);
+	iso_op_free(op);
+	scan_end(s);
+}
+
+static void fisher(void **state)
+{
+	(void)state;
+	check_fisher(context(2));
+}
+
+static void cuda_fisher(void **state)
+{
+	(void)state;
+	check_fisher(cuda_or_skip());
+}
+
 /* ---- the same bits ---- */
 
 /* A replicate by hand: EM of a histogram with the weights as counts. */
@@ -382,7 +456,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(numbers),      cmocka_unit_test(histograms), cmocka_unit_test(refusals),
 		cmocka_unit_test(vectors),      cmocka_unit_test(bits),       cmocka_unit_test(cuda_vectors),
-		cmocka_unit_test(cuda_batches),
+		cmocka_unit_test(cuda_batches), cmocka_unit_test(fisher),     cmocka_unit_test(cuda_fisher),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

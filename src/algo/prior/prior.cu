@@ -117,7 +117,10 @@ template <int DEPTH> static int64_t launch_kind(prior_job *j, cudaStream_t strea
 
 /* ---- the Hessian's diagonal ---- */
 
-template <int KIND> static __device__ float hessian_at(const prior_job &j, const int at[3], int64_t v)
+/* The Hessian's diagonal at voxel v; or, with an image u, the Hessian times u there: f_12 = -sqrt(f_11 f_22) in every kind of
+   pairs. */
+template <int KIND, bool PRODUCT>
+static __device__ float hessian_at(const prior_job &j, const int at[3], int64_t v, const float *u)
 {
 	float sum = 0;
 
@@ -136,30 +139,42 @@ template <int KIND> static __device__ float hessian_at(const prior_job &j, const
 					w = prior_weight<PRIOR_WEIGHTS>(j.p, dx, dy, dz, j.bits[v],
 					                                j.bits[m]);
 				if (j.kappa) w *= j.kappa[v] * j.kappa[m];
-				sum = fmaf(w, prior_at<KIND>(j.p, j.x[v], j.x[m]).h1, sum);
+				if (PRODUCT) {
+					prior_pair q = prior_pair_of((enum iso_prior_kind)KIND, &j.p, j.x[v],
+					                             j.x[m]);
+
+					sum = fmaf(w, q.h1 * u[v] - sqrtf(q.h1 * q.h2) * u[m], sum);
+				} else {
+					sum = fmaf(w, prior_at<KIND>(j.p, j.x[v], j.x[m]).h1, sum);
+				}
 			}
 	return sum;
 }
 
-template <int KIND>
-static __global__ void hessians(const __grid_constant__ prior_job j, int64_t voxels, float *to)
+template <int KIND, bool PRODUCT>
+static __global__ void hessians(const __grid_constant__ prior_job j, int64_t voxels, float *to,
+                                const float *u)
 {
 	ISO_GRID_LOOP (v, voxels) {
 		const int at[3] = { (int)(v % j.n[0]), (int)(v / j.n[0] % j.n[1]),
 			            (int)(v / j.n[0] / j.n[1]) };
 
-		to[v] = hessian_at<KIND>(j, at, v);
+		to[v] = hessian_at<KIND, PRODUCT>(j, at, v, u);
 	}
 }
 
-static void launch_hessian(const prior_job *j, int64_t n, float *to, cudaStream_t stream)
+/* u: as above; NULL: the diagonal. */
+static void launch_hessian(const prior_job *j, int64_t n, float *to, const float *u, cudaStream_t stream)
 {
 	const int blocks = iso_blocks(n);
 
 	switch (j->p.kind) {
-#define CASE(KIND, word)                                                                   \
-	case ISO_PRIOR_##KIND:                                                             \
-		hessians<ISO_PRIOR_##KIND><<<blocks, ISO_THREADS, 0, stream>>>(*j, n, to); \
+#define CASE(KIND, word)                                                                                     \
+	case ISO_PRIOR_##KIND:                                                                               \
+		if (u)                                                                                       \
+			hessians<ISO_PRIOR_##KIND, true><<<blocks, ISO_THREADS, 0, stream>>>(*j, n, to, u);  \
+		else                                                                                         \
+			hessians<ISO_PRIOR_##KIND, false><<<blocks, ISO_THREADS, 0, stream>>>(*j, n, to, u); \
 		return;
 		PRIOR_EACH(CASE)
 #undef CASE
@@ -264,7 +279,7 @@ static int eval(iso_prior *r, const prior_want *want, const iso_real *x)
 			blocks = launch_kind<1>(&j, stream);
 		else if (want->gradient)
 			launch_kind<0>(&j, stream);
-		if (want->hessian) launch_hessian(&j, n, want->hessian, stream);
+		if (want->hessian) launch_hessian(&j, n, want->hessian, NULL, stream);
 	}
 	if ((st = iso_cuda_launched("prior"))) return st;
 	return want->value ? sum_up(want->value, r, blocks) : ISO_OK;
@@ -293,6 +308,17 @@ static int step(iso_prior *r, iso_real *to, const iso_real *x, const prior_updat
 	return iso_cuda_launched("prior step");
 }
 
+static int product(iso_prior *r, iso_real *to, const iso_real *x, const iso_real *v)
+{
+	const prior_want want = ISO_ZERO;
+	const prior_job j = job_of(r, x, &want);
+	int st = iso_cuda_use(r->ctx);
+
+	if (st) return st;
+	launch_hessian(&j, r->par.n[0] * r->par.n[1] * r->par.n[2], to, v, iso_stream(r->ctx));
+	return iso_cuda_launched("Hessian of the prior");
+}
+
 /* ---- opening ---- */
 
 extern "C" int iso_prior_open_cuda(iso_prior *r)
@@ -316,6 +342,7 @@ extern "C" int iso_prior_open_cuda(iso_prior *r)
 		return iso_fail(ISO_EARG, "prior: the image is larger than a grid of CUDA blocks");
 	r->eval_cuda = eval;
 	r->step_cuda = step;
+	r->product_cuda = product;
 	ISO_DEVICE(&r->room, r->partial, blocks > 2048 ? blocks : 2048); /* iso_blocks: at most 2048 */
 	return r->room.status;
 }

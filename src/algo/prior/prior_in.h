@@ -44,6 +44,7 @@ struct iso_prior {
 	/* on CUDA, looked up once */
 	int (*eval_cuda)(iso_prior *r, const struct prior_want *want, const iso_real *x);
 	int (*step_cuda)(iso_prior *r, iso_real *to, const iso_real *x, const struct prior_update *u);
+	int (*product_cuda)(iso_prior *r, iso_real *to, const iso_real *x, const iso_real *v);
 	double *partial; /* on CUDA: the value's sum over each block */
 };
 
