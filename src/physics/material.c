@@ -143,7 +143,7 @@ static void curves(double mu[3], const struct iso_formula *f, const struct iso_e
 int iso_material_wide(float (*mu)[4], int n, const char *formula, double density)
 {
 	const struct iso_elements *source = iso_material_source();
-	const double top = source == &iso_elements_stored ? MATERIAL_TOP : FARTHEST_XRAYLIB;
+	const double top = strcmp(source->name, "xraylib") == 0 ? FARTHEST_XRAYLIB : MATERIAL_TOP;
 	double last[3], before[3], at[3];
 	struct iso_formula f;
 	int st = iso_formula_parse(&f, formula);

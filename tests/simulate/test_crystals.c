@@ -9,9 +9,7 @@
 #include "simulate/crystals/crystal_scan.h"
 #include "text/json_file.h"
 
-#include <stdarg.h>
-
-enum { LABELS = 1 };
+#include "base/now.h"
 
 static iso_ctx *ctx;
 
@@ -673,15 +671,49 @@ static void cuda_same(void **state)
 	iso_ctx_free(other);
 }
 
+/* Decays a second, on demand: ISO_CRYSTAL_SPEED names how many decays. */
+static void speed(void **state)
+{
+	static const char *const name[] = { "ring_line", "ring_nema", "panel_module", "strips_line" };
+	const char *many = getenv("ISO_CRYSTAL_SPEED");
+	const int64_t n = many ? (int64_t)atof(many) : 0;
+
+	(void)state;
+	for (int k = 0; k < 2 * N_OF(name) && n > 0; k++) {
+		int64_t count[CRYSTAL_COUNTS] = { 0 }, found, events = 0;
+		struct crystal_event *e = calloc(CRYSTAL_PIECE, sizeof *e);
+		struct iso_crystal_scan scan;
+		struct setup s;
+
+		assert_non_null(e);
+		open_named(&s, name[k / 2]);
+		open_scan(&scan, &s, ctx, 1);
+		if (k % 2) iso_crystal_scan_lazy(&scan, &s.m);
+		OK(iso_crystal_scan_events(e, &found, count, &scan, 0,
+		                           n < CRYSTAL_PIECE ? n : CRYSTAL_PIECE));
+		double began = iso_now_s();
+
+		for (int64_t first = 0; first < n; first += CRYSTAL_PIECE, events += found)
+			OK(iso_crystal_scan_events(e, &found, count, &scan, (uint64_t)first,
+			                           n - first < CRYSTAL_PIECE ? n - first : CRYSTAL_PIECE));
+		printf("speed: %-14s %-10s %.4g decays/s, %.3g events\n", name[k / 2],
+		       k % 2 ? "pairs only" : "all", (double)n / (iso_now_s() - began), (double)events);
+		iso_crystal_scan_free(&scan);
+		free_case(&s);
+		free(e);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cases),   cmocka_unit_test(search),    cmocka_unit_test(energy),
 		cmocka_unit_test(chords),  cmocka_unit_test(covers),    cmocka_unit_test(layers),
-		cmocka_unit_test(threads), cmocka_unit_test(cuda_same),
+		cmocka_unit_test(threads), cmocka_unit_test(cuda_same), cmocka_unit_test(speed),
 	};
 	const char *device = getenv("ISO_CRYSTAL_DEVICE");
 
+	if (getenv("ISO_CRYSTAL_TEST")) cmocka_set_test_filter(getenv("ISO_CRYSTAL_TEST"));
 	if (iso_ctx_create(&ctx, device ? device : "cpu", 0) != ISO_OK) return 1;
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 

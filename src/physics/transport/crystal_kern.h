@@ -103,6 +103,7 @@ struct crystal_trace {
 	float depth,
 		first_depth; /* photon 0: of its first deposit, of its first interaction in a module, mm */
 	float object_kev, passive_kev, left_kev;
+	float z[CRYSTAL_MOST]; /* of each deposit, the first of those merged, mm */
 	struct deposit d[CRYSTAL_MOST];
 };
 
@@ -479,7 +480,8 @@ ISO_HD int crystal_part_at(uint32_t *id, const struct crystal_world *w, int32_t 
 }
 
 /* Deposits in one crystal are merged as they come; more than DEPOSIT_MOST: the last takes the rest. */
-ISO_HD void crystal_deposit(struct crystal_trace *t, const struct crystal_flight *f, uint32_t id, float kev)
+ISO_HD void crystal_deposit(struct crystal_trace *t, const struct crystal_flight *f, uint32_t id, float kev,
+                            float z)
 {
 	for (int32_t i = f->first; i < t->n; i++)
 		if (t->d[i].crystal == id) {
@@ -491,6 +493,7 @@ ISO_HD void crystal_deposit(struct crystal_trace *t, const struct crystal_flight
 		t->full |= (uint8_t)(1 << f->number);
 		return;
 	}
+	t->z[t->n] = z;
 	struct deposit *d = t->d + t->n++;
 
 	d->decay = f->history;
@@ -506,7 +509,7 @@ ISO_HD void crystal_deposit(struct crystal_trace *t, const struct crystal_flight
 /* A real collision in a part of a module, at a place in its axes. */
 ISO_HD enum crystal_outcome crystal_hit(struct crystal_trace *t, struct crystal_flight *f,
                                         const struct crystal_world *w, int part, uint32_t id,
-                                        const float p[3], float d[3], const float mu[3], float level,
+                                        const float p[3], float z, float d[3], const float mu[3], float level,
                                         struct philox draw)
 {
 	float kev;
@@ -520,7 +523,7 @@ ISO_HD enum crystal_outcome crystal_hit(struct crystal_trace *t, struct crystal_
 		t->passive_kev += kev;
 	} else if (kev > 0) {
 		if (f->number == 0 && !(t->depth > CRYSTAL_NOWHERE)) t->depth = p[2];
-		crystal_deposit(t, f, id, kev);
+		crystal_deposit(t, f, id, kev, z);
 	}
 	if (compton) f->crystal_compton = f->crystal_compton < 255 ? f->crystal_compton + 1 : 255;
 	if (e == CRYSTAL_END)
@@ -558,7 +561,8 @@ ISO_HD bool crystal_inside(struct crystal_trace *t, struct crystal_flight *f, co
 
 		crystal_mu(mu, w->table->part + part, f->kev);
 		if (!(level < mu[2])) continue;
-		if (crystal_hit(t, f, w, part, id, p, d, mu, level, draw) == CRYSTAL_END) return false;
+		if (crystal_hit(t, f, w, part, id, p, p[1] + r->z, d, mu, level, draw) == CRYSTAL_END)
+			return false;
 		path = crystal_path(w->table->path, f->kev);
 		crystal_clip(&in, &out, w, p, d);
 	}

@@ -68,10 +68,11 @@ static int make_device(struct iso_crystal_scan *s)
 	int st = iso_cuda_symbol((void **)&temp, "iso_crystal_sort_bytes_cuda");
 
 	if (st || (st = temp(&s->temp_bytes))) return st;
-	ISO_DEVICE(&s->room, s->made, CRYSTAL_PIECE);
-	ISO_DEVICE(&s->room, s->kept, CRYSTAL_PIECE);
-	ISO_DEVICE(&s->room, s->number, 2 * (int64_t)CRYSTAL_PIECE);
-	ISO_DEVICE(&s->room, s->slot, 2 * (int64_t)CRYSTAL_PIECE);
+	ISO_DEVICE(&s->room, s->on_device, 1);
+	ISO_DEVICE(&s->room, s->made, CRYSTAL_ROOM);
+	ISO_DEVICE(&s->room, s->kept, CRYSTAL_ROOM);
+	ISO_DEVICE(&s->room, s->number, 2 * (int64_t)CRYSTAL_ROOM);
+	ISO_DEVICE(&s->room, s->slot, 2 * (int64_t)CRYSTAL_ROOM);
 	ISO_DEVICE(&s->room, s->count, 1 + CRYSTAL_COUNTS);
 	s->temp = iso_room_device(&s->room, s->temp_bytes, 1);
 	return s->room.status;
@@ -125,9 +126,9 @@ void iso_crystal_scan_plan(struct iso_plan *plan, const iso_ctx *ctx, const stru
 	iso_plan_add(plan, "units of crystals", modules_crystals(s->modules), s->modules->centroid ? 20 : 4,
 	             iso_ctx_is_cuda(ctx));
 	if (iso_ctx_is_cuda(ctx))
-		iso_plan_add(plan, "coincidences on the device", CRYSTAL_PIECE,
-		             2 * sizeof(struct crystal_event) + 16, true);
-	iso_plan_add(plan, "coincidences", CRYSTAL_PIECE, sizeof(struct crystal_event), false);
+		iso_plan_add(plan, "coincidences on the device", CRYSTAL_ROOM,
+		             2 * sizeof(struct crystal_event) + 32, true);
+	iso_plan_add(plan, "coincidences", CRYSTAL_ROOM, sizeof(struct crystal_event), false);
 }
 
 /* ---- decays ---- */

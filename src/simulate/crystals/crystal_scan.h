@@ -6,12 +6,16 @@
 #include "crystal_scan_kern.h"
 #include "physics/transport/crystal.h"
 
-enum { CRYSTAL_PIECE = 1 << 22 }; /* decays of a launch on CUDA, and of a round of the CPU 1/16 of it */
+enum {
+	CRYSTAL_PIECE = 1 << 23, /* decays of a launch on CUDA; a round of the CPU has 1/16 of it */
+	CRYSTAL_ROOM = 1 << 21,  /* coincidences of a launch; a piece that has more is halved */
+};
 
 struct iso_crystal_scan {
 	struct crystal_scan device; /* with pointers of the context's device */
 	iso_ctx *ctx;
 	struct iso_room room;
+	struct crystal_scan *on_device; /* on CUDA: room for the same */
 	/* on CUDA: events as they come, their numbers, the same in order */
 	struct crystal_event *made, *kept;
 	uint32_t *number, *slot;

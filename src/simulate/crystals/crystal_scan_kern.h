@@ -39,7 +39,7 @@ enum crystal_kind { CRYSTAL_TRUE, CRYSTAL_BENT, CRYSTAL_RANDOM, CRYSTAL_WITH_PRO
 struct crystal_event {
 	uint64_t decay;
 	uint32_t crystal[2];
-	float dt_ps, kev[2], at[3]; /* at: of the decay, mm */
+	float dt_ps, kev[2], at[3], z[2]; /* at: of the decay; z: of the largest deposit of each end: mm */
 	uint8_t kind, object_compton, object_rayleigh, crystal_compton;
 	uint8_t first; /* bit k: end k has the crystal of its first deposit */
 	uint8_t photons[2], spare;
@@ -106,8 +106,21 @@ ISO_HD int crystal_singles(struct pulse single[2], uint32_t *count, const struct
 	return found;
 }
 
+/* Place along z of the largest deposit in a crystal. */
+ISO_HD float crystal_z(const struct crystal_trace *t, uint32_t crystal)
+{
+	float most = -1, z = 0;
+
+	for (int k = 0; k < t->n; k++)
+		if (t->d[k].crystal == crystal && t->d[k].kev > most) {
+			most = t->d[k].kev;
+			z = t->z[k];
+		}
+	return z;
+}
+
 ISO_HD bool crystal_pair(struct crystal_event *e, uint32_t *count, const struct crystal_scan *s,
-                         const struct pulse single[2], const float at[3])
+                         const struct crystal_trace *t, const struct pulse single[2], const float at[3])
 {
 	int one = single[0].crystal > single[1].crystal;
 	const struct pulse *a = single + one, *b = single + 1 - one;
@@ -127,6 +140,8 @@ ISO_HD bool crystal_pair(struct crystal_event *e, uint32_t *count, const struct 
 	e->dt_ps = (float)((double)(a->time - b->time) * (1 / DEPOSIT_TICKS));
 	e->kev[0] = (float)a->kev;
 	e->kev[1] = (float)b->kev;
+	e->z[0] = crystal_z(t, a->crystal);
+	e->z[1] = crystal_z(t, b->crystal);
 	for (int k = 0; k < 3; k++) e->at[k] = at[k];
 	e->object_compton = pulse_cap(a->object_compton + b->object_compton);
 	e->object_rayleigh = pulse_cap(a->object_rayleigh + b->object_rayleigh);
@@ -192,7 +207,7 @@ ISO_HD bool crystal_run(struct crystal_event *e, uint32_t *count, const struct c
 		return true;
 	}
 	count[CRYSTAL_MANY] += found > 2;
-	return found == 2 && crystal_pair(e, count, s, single, p[0].at);
+	return found == 2 && crystal_pair(e, count, s, &t, single, p[0].at);
 }
 
 #endif
