@@ -91,6 +91,19 @@ struct iso_barrel_options {
 ISO_CHECKED int iso_barrel_events_read(struct iso_barrel_events *e, const char *path,
                                        const struct iso_barrel *b, const struct iso_barrel_options *o);
 
+/* The same of .bin5, pipes and "-", piece by piece, in bounded memory. `grows`: others still write to the file, so its end
+   is where to wait for more; a pipe ends when its writers are gone. The barrel is borrowed. `o` may be NULL. */
+typedef struct iso_barrel_file iso_barrel_file;
+ISO_CHECKED int iso_barrel_file_open(iso_barrel_file **f, const char *path, const struct iso_barrel *b,
+                                     const struct iso_barrel_options *o, bool grows);
+void iso_barrel_file_close(iso_barrel_file *f);
+
+/* Reads up to `most` available events into block->v, which has room for them. Sets n of the block, and what
+   iso_barrel_events_check counts. If no event is available, it waits for up to wait_s seconds. n = 0 then means that no event
+   came, or, with *end, that none will. */
+ISO_CHECKED int iso_barrel_file_next(struct iso_barrel_events *block, bool *end, iso_barrel_file *f,
+                                     int64_t most, double wait_s);
+
 /* A file that grows by blocks, .npy or .bin5, as iso_event_writer. */
 typedef struct iso_barrel_writer iso_barrel_writer;
 

@@ -21,7 +21,7 @@ OPTIONAL = {
     "iso_panel_sensitivity": "o",
     "iso_array_free": "a", "iso_calibration_write": "", "iso_cg_run": "r run", "iso_ctx_create_ranks": "mpi_comm",
     "iso_ctx_follow_stream": "stream", "iso_ctx_lead_stream": "stream", "iso_ctx_set_stream": "stream",
-    "iso_barrel_events_read": "o", "iso_barrel_sens": "mu", "iso_barrel_simulate": "mu", "iso_barrel_simulate_places": "mu",
+    "iso_barrel_events_read": "o", "iso_barrel_file_open": "o", "iso_barrel_sens": "mu", "iso_barrel_simulate": "mu", "iso_barrel_simulate_places": "mu",
     "iso_barrel_writer_close": "sidecar", "iso_dicom_write": "sidecar", "iso_em_run": "r run", "iso_event_file_open": "o", "iso_event_writer_close": "sidecar",
     "iso_event_writer_open": "s", "iso_events_read": "o", "iso_events_scanner": "o", "iso_events_write": "sidecar",
     "iso_events_write_with": "s sidecar", "iso_fista_run": "r run", "iso_lifetime_likelihood_at": "background", "iso_lifetime_moments": "sums", "iso_live_image": "live image",

@@ -2,18 +2,20 @@
 /* Events of barrels from files of any kind and from pipes, and written as .npy and .bin5. A record of .bin5 is little-endian:
    two uint32 (strips), three float32 (z_a, z_b in mm, t_a - t_b in ps). */
 #include "barrel_files.h"
+#include "base/now.h"
 #include "core/sized.h"
 #include "core/status.h"
 #include "core/size.h"
 #include "file/npy.h"
 #include "file/suffix.h"
+#include "file/feed.h"
 #include "io/kinds.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
+
+#define LOOK_S .2 /* between two looks at a pipe that is read to its end */
 
 enum { RECORD = 20, PIECE = 1 << 14, COLUMNS = 5, WITH_LIFETIME = 7 };
 
@@ -56,50 +58,12 @@ static struct iso_barrel_event decode(const uint8_t *p, const struct iso_barrel 
 		                          (iso_real)barrel_way((double)float_of(p + 16), o) };
 }
 
-static int take_bytes(struct barrel_list *list, const uint8_t *p, int64_t bytes, const char *path,
-                      const struct iso_barrel *b, const struct iso_barrel_options *o)
-{
-	int st = ISO_OK;
-
-	for (int64_t at = 0; at + RECORD <= bytes && !st; at += RECORD) {
-		struct iso_barrel_event e = decode(p + at, b, o);
-
-		st = iso_barrel_list_add(list, &e, path);
-	}
-	return st;
-}
-
-/* To the end of a file, a pipe or standard input. */
-static int read_bytes(struct iso_barrel_events *e, const char *path, const struct iso_barrel *b,
-                      const struct iso_barrel_options *o)
-{
-	const bool standard = strcmp(path, "-") == 0;
-	int fd = standard ? STDIN_FILENO : open(path, O_RDONLY), st = ISO_OK;
-	struct barrel_list list = { e, 0 };
-	uint8_t buffer[RECORD * 1024];
-	int64_t left = 0;
-
-	if (fd < 0) return iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
-	while (!st) {
-		ssize_t got = read(fd, buffer + left, sizeof buffer - (size_t)left);
-
-		if (got < 0 && errno == EINTR) continue;
-		if (got < 0) st = iso_fail(ISO_EINPUT, "%s: %s", path, strerror(errno));
-		if (got <= 0) break;
-		left += got;
-		st = take_bytes(&list, buffer, left, path, b, o);
-		memmove(buffer, buffer + left / RECORD * RECORD, (size_t)(left % RECORD));
-		left %= RECORD;
-	}
-	if (!standard) close(fd);
-	if (!st && left > 0)
-		st = iso_refuse(path, "%" PRId64 " whole events of %d bytes, and %" PRId64 " bytes more",
-		                e->n, RECORD, left);
-	if (!st && e->n == 0) st = iso_refuse(path, "holds no events");
-	return st;
-}
-
-/* ---- any file ---- */
+struct iso_barrel_file {
+	struct iso_feed in;
+	const struct iso_barrel *barrel;
+	struct iso_barrel_options options;
+	int64_t n; /* events so far */
+};
 
 static bool is_stream(const char *path)
 {
@@ -108,6 +72,114 @@ static bool is_stream(const char *path)
 	return strcmp(path, "-") == 0 ||
 	       (stat(path, &file) == 0 && !S_ISREG(file.st_mode) && !S_ISDIR(file.st_mode));
 }
+
+static int take_options(struct iso_barrel_options *full, const struct iso_barrel_options *o)
+{
+	int st = o ? iso_sized_take(full, "iso_barrel_options", sizeof *full, o) : ISO_OK;
+
+	if (!st && !(full->mm > 0)) full->mm = 1;
+	return st;
+}
+
+int iso_barrel_file_open(iso_barrel_file **f, const char *path, const struct iso_barrel *b,
+                         const struct iso_barrel_options *o, bool grows)
+{
+	if (!f || !path || !b) return iso_fail_null(__func__);
+	struct iso_barrel_options full = { .size = sizeof full };
+	int st = take_options(&full, o);
+
+	if (st) return st;
+	if (!is_stream(path) && !iso_has_suffix(path, ".bin5"))
+		return iso_refuse(path, "events that are read as they come are .bin5, a pipe, or - for "
+		                        "standard input");
+	iso_barrel_file *r = calloc(1, sizeof *r);
+
+	if (!r) return iso_fail_memory(path, sizeof *r);
+	r->barrel = b;
+	r->options = full;
+	st = iso_feed_open(&r->in, path, grows);
+	if (st)
+		iso_barrel_file_close(r);
+	else
+		*f = r;
+	return st;
+}
+
+void iso_barrel_file_close(iso_barrel_file *f)
+{
+	if (!f) return;
+	iso_feed_close(&f->in);
+	free(f);
+}
+
+static int take_records(struct iso_barrel_events *block, iso_barrel_file *f, int64_t most)
+{
+	struct iso_feed *in = &f->in;
+
+	for (; block->n < most && in->have - in->at >= RECORD; in->at += RECORD)
+		block->v[block->n++] = decode(in->buffer + in->at, f->barrel, &f->options);
+	if (in->ended && block->n == 0 && in->have > in->at)
+		return iso_refuse(in->path,
+		                  "%" PRId64 " whole events of %d bytes, and %" PRId64 " bytes more", f->n,
+		                  RECORD, in->have - in->at);
+	return ISO_OK;
+}
+
+int iso_barrel_file_next(struct iso_barrel_events *block, bool *end, iso_barrel_file *f, int64_t most,
+                         double wait_s)
+{
+	if (!block || !end || !f) return iso_fail_null(__func__);
+	const double stop = iso_now_s() + wait_s;
+	int64_t got = 1;
+	int st = ISO_OK;
+
+	if (most < 1 || !(wait_s >= 0))
+		return iso_fail(ISO_EARG,
+		                "%s: at most %" PRId64 " events within %g s, must be at least 1 and 0",
+		                f->in.path, most, wait_s);
+	*block = (struct iso_barrel_events){ .v = block->v };
+	for (bool late = false; !st; late = iso_now_s() >= stop) {
+		st = take_records(block, f, most);
+		if (st || block->n == most || f->in.ended || (got == 0 && (block->n > 0 || late))) break;
+		st = iso_feed_fill(&f->in, block->n > 0 ? 0 : fmax(0, stop - iso_now_s()), &got);
+	}
+	f->n += block->n;
+	*end = f->in.ended && block->n == 0;
+	if (!st) iso_barrel_events_check(block, f->barrel);
+	return st;
+}
+
+/* To the end of a file, a pipe or standard input. */
+static int read_bytes(struct iso_barrel_events *e, const char *path, const struct iso_barrel *b,
+                      const struct iso_barrel_options *o)
+{
+	iso_barrel_file *f = NULL;
+	int st = iso_barrel_file_open(&f, path, b, o, false);
+	int64_t room = 0;
+	bool end = false;
+
+	while (!st && !end) {
+		if (e->n == room) {
+			struct iso_barrel_event *more;
+
+			room = 2 * room + 4096;
+			if (!(more = realloc(e->v, (size_t)room * sizeof *more))) {
+				st = iso_fail_memory(path, room * (int64_t)sizeof *more);
+				break;
+			}
+			e->v = more;
+		}
+		struct iso_barrel_events block = { .v = e->v + e->n };
+
+		st = iso_barrel_file_next(&block, &end, f, room - e->n, LOOK_S);
+		e->n += block.n;
+	}
+	iso_barrel_file_close(f);
+	if (!st && e->n == 0) st = iso_refuse(path, "holds no events");
+	return st;
+}
+
+/* ---- any file ---- */
 
 /* More than half of no use: another scanner. */
 static int check_all(const struct iso_barrel_events *e, const char *path, const struct iso_barrel *b)
@@ -132,12 +204,11 @@ int iso_barrel_events_read(struct iso_barrel_events *e, const char *path, const 
                            const struct iso_barrel_options *o)
 {
 	if (!e || !path || !b) return iso_fail_null(__func__);
-	struct iso_barrel_options full = { 0 };
+	struct iso_barrel_options full = { .size = sizeof full };
 	struct iso_barrel_events r = { 0 };
-	int st = o ? iso_sized_take(&full, "iso_barrel_options", sizeof full, o) : ISO_OK;
+	int st = take_options(&full, o);
 
 	if (st) return st;
-	if (!(full.mm > 0)) full.mm = 1;
 	if (is_stream(path) || iso_has_suffix(path, ".bin5"))
 		st = read_bytes(&r, path, b, &full);
 	else if (iso_has_suffix(path, ".npy"))

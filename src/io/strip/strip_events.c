@@ -13,20 +13,14 @@
 #include "file/npy.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <poll.h>
-#include <sys/stat.h>
-#include <time.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define NEAREST_MM 1e-6f /* no strip is a nanometre long */
-#define NAP_S .01        /* between two looks at a file that grows */
 
-enum {
-	BUFFER = 1 << 20,
-	SURE = 100, /* events that tell whether values are absurd */
-};
+enum { SURE = 100 }; /* events that tell whether values are absurd */
 
 _Static_assert(sizeof(struct iso_strip_event) == 12, "a record is an event");
 
@@ -44,26 +38,17 @@ bool iso_strip_event_bad(const struct iso_strip_event *e)
 
 /* ---- opening ---- */
 
-static int open_path(iso_strip_file *f)
+static int find_format(iso_strip_file *f)
 {
-	struct stat s;
+	const struct iso_feed *in = &f->in;
 
-	f->standard = strcmp(f->path, "-") == 0;
-	if (!f->standard) iso_commit_repair(f->path);
-	/* O_NONBLOCK: or a pipe without a writer would hold us up */
-	f->fd = f->standard ? STDIN_FILENO : open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (f->fd < 0) return iso_refuse(f->path, "%s", strerror(errno));
-	if (fstat(f->fd, &s)) return iso_fail(ISO_EIO, "%s: %s", f->path, strerror(errno));
-	if (S_ISDIR(s.st_mode)) return iso_fail(ISO_EINPUT, "%s is a folder, a file was expected", f->path);
-	f->pipe = !S_ISREG(s.st_mode);
-	f->size = s.st_size;
-	f->format = iso_strip_format(f->path);
-	if (f->format == ISO_STRIP_UNKNOWN && (f->pipe || f->standard)) f->format = ISO_STRIP_FLOATS;
+	f->format = iso_strip_format(in->path);
+	if (f->format == ISO_STRIP_UNKNOWN && (in->pipe || in->standard)) f->format = ISO_STRIP_FLOATS;
 	if (f->format == ISO_STRIP_UNKNOWN)
-		return iso_kind_unknown(ISO_EINPUT, f->path, ISO_STRIPS_FILE, false);
-	if (f->format == ISO_STRIP_NPY && (f->pipe || f->grows))
-		return iso_refuse(f->path, "the head of a .npy counts its rows: a pipe, or a file that "
-		                           "grows, must be .f32 or .txt");
+		return iso_kind_unknown(ISO_EINPUT, in->path, ISO_STRIPS_FILE, false);
+	if (f->format == ISO_STRIP_NPY && (in->pipe || in->grows))
+		return iso_refuse(in->path, "the head of a .npy counts its rows: a pipe, or a file that "
+		                            "grows, must be .f32 or .txt");
 	return ISO_OK;
 }
 
@@ -72,13 +57,13 @@ static int open_floats(iso_strip_file *f)
 {
 	int record = f->record = sizeof(struct iso_strip_event);
 
-	if (f->pipe || f->grows) return ISO_OK;
-	if (f->size == 0) return iso_fail(ISO_EINPUT, "%s is empty", f->path);
-	if (f->size % record != 0)
-		return iso_refuse(f->path,
+	if (f->in.pipe || f->in.grows) return ISO_OK;
+	if (f->in.size == 0) return iso_fail(ISO_EINPUT, "%s is empty", f->in.path);
+	if (f->in.size % record != 0)
+		return iso_refuse(f->in.path,
 		                  "%" PRId64 " bytes are not a whole number of %d-byte events: %d left over",
-		                  f->size, record, (int)(f->size % record));
-	f->total = f->size / record;
+		                  f->in.size, record, (int)(f->in.size % record));
+	f->total = f->in.size / record;
 	return ISO_OK;
 }
 
@@ -87,16 +72,16 @@ static int open_npy(iso_strip_file *f)
 {
 	struct iso_npy h;
 	struct iso_in in;
-	int st = iso_npy_open(&h, &in, f->path, false);
+	int st = iso_npy_open(&h, &in, f->in.path, false);
 
 	if (st) return st;
 	f->first = in.at;
 	iso_in_close(&in);
 	if (h.n_dim != 2 || h.dim[1] != 3)
-		return iso_refuse(f->path, "strip events need an array (n, 3) of z_up, z_down, dl in mm");
-	if ((st = iso_npy_rows(&h, f->path))) return st;
-	if (lseek(f->fd, f->first, SEEK_SET) < 0)
-		return iso_fail(ISO_EIO, "%s: %s", f->path, strerror(errno));
+		return iso_refuse(f->in.path, "strip events need an array (n, 3) of z_up, z_down, dl in mm");
+	if ((st = iso_npy_rows(&h, f->in.path))) return st;
+	if (lseek(f->in.fd, f->first, SEEK_SET) < 0)
+		return iso_fail(ISO_EIO, "%s: %s", f->in.path, strerror(errno));
 	f->element = h.element;
 	f->record = 3 * h.element.size;
 	f->total = h.dim[0];
@@ -117,13 +102,11 @@ int iso_strip_file_open(iso_strip_file **f, const char *path, const struct iso_s
 		                full.mm);
 	r = calloc(1, sizeof *r);
 	if (!r) return iso_fail_memory(path, sizeof *r);
-	*r = (iso_strip_file){ .fd = -1, .grows = grows, .path = strdup(path), .buffer = malloc(BUFFER) };
 	r->ctx = full.ctx;
 	r->mm = full.mm;
 	r->dl = full.dl_is_time ? ISO_C_MM_PER_PS : full.mm;
-	if (!r->path || !r->buffer)
-		st = iso_fail_memory(path, BUFFER);
-	else if (!(st = open_path(r)) && r->format != ISO_STRIP_TEXT)
+	if (!(st = iso_feed_open(&r->in, path, grows)) && !(st = find_format(r)) &&
+	    r->format != ISO_STRIP_TEXT)
 		st = (r->format == ISO_STRIP_NPY ? open_npy : open_floats)(r);
 	if (st)
 		iso_strip_file_close(r);
@@ -140,42 +123,8 @@ int64_t iso_strip_file_total(const iso_strip_file *f)
 void iso_strip_file_close(iso_strip_file *f)
 {
 	if (!f) return;
-	if (!f->standard && f->fd >= 0) close(f->fd);
-	free(f->buffer);
-	free(f->path);
+	iso_feed_close(&f->in);
 	free(f);
-}
-
-/* ---- bytes ---- */
-
-/* Reads once, behind what the buffer still holds, after at most about wait_s seconds; *got = 0 at the end,
-   and f->ended is set at an end for good. */
-static int fill(iso_strip_file *f, double wait_s, int64_t *got)
-{
-	struct timespec nap = { 0, (long)(1e9 * fmin(wait_s, NAP_S)) };
-	struct pollfd p = { f->fd, POLLIN, 0 };
-	struct stat s;
-	int ready = f->pipe ? poll(&p, 1, wait_s < 1e6 ? (int)ceil(wait_s * 1e3) : 1000000000) : 1;
-	ssize_t n;
-
-	*got = 0;
-	if (ready < 0 && errno != EINTR) return iso_fail_errno(f->path, "wait");
-	if (ready <= 0) return ISO_OK;
-	memmove(f->buffer, f->buffer + f->at, (size_t)(f->have - f->at));
-	f->have -= f->at;
-	f->at = 0;
-	do n = read(f->fd, f->buffer + f->have, (size_t)(BUFFER - f->have));
-	while (n < 0 && errno == EINTR);
-	if (n < 0) return iso_fail_errno(f->path, "read");
-	f->have += n;
-	*got = n;
-	f->ended = n == 0 && (f->pipe || !f->grows);
-	if (n > 0 || f->ended) return ISO_OK;
-	/* a file cut down while we read it would never grow past our place */
-	if (fstat(f->fd, &s) || s.st_size < lseek(f->fd, 0, SEEK_CUR))
-		return iso_refuse(f->path, "became shorter while it was read");
-	if (nap.tv_nsec > 0) nanosleep(&nap, NULL);
-	return ISO_OK;
 }
 
 /* ---- events ---- */
@@ -190,21 +139,21 @@ static void add_event(struct iso_strip_events *block, iso_strip_file *f, const d
 
 int iso_strip_ends_within(const iso_strip_file *f, int64_t event, int64_t bytes)
 {
-	return iso_refuse(f->path,
+	return iso_refuse(f->in.path,
 	                  "ends within event %" PRId64 ": %" PRId64 " of its %" PRId64 " bytes are there",
 	                  event, bytes, f->record);
 }
 
 static int take_records(struct iso_strip_events *block, iso_strip_file *f, int64_t most)
 {
-	for (; block->n < most && f->have - f->at >= f->record; f->at += f->record) {
+	for (; block->n < most && f->in.have - f->in.at >= f->record; f->in.at += f->record) {
 		double v[3];
 
-		strip_record(v, f, f->buffer + f->at);
+		strip_record(v, f, f->in.buffer + f->in.at);
 		add_event(block, f, v);
 	}
-	if (f->ended && block->n == 0 && f->have > f->at)
-		return iso_strip_ends_within(f, f->n + block->n, f->have - f->at);
+	if (f->in.ended && block->n == 0 && f->in.have > f->in.at)
+		return iso_strip_ends_within(f, f->n + block->n, f->in.have - f->in.at);
 	return ISO_OK;
 }
 
@@ -251,7 +200,7 @@ static int take_line(struct iso_strip_events *block, iso_strip_file *f, const ch
 
 	f->line++;
 	if (iso_strip_triple(v, &wrong, p, end)) add_event(block, f, v);
-	return wrong.text[0] ? iso_strip_complain(f->path, f->line, &wrong) : ISO_OK;
+	return wrong.text[0] ? iso_strip_complain(f->in.path, f->line, &wrong) : ISO_OK;
 }
 
 /* Whole lines, and the last one of an ended file whatever its end. */
@@ -259,17 +208,17 @@ static int take_lines(struct iso_strip_events *block, iso_strip_file *f, int64_t
 {
 	int st = ISO_OK;
 
-	while (!st && block->n < most && f->at < f->have) {
-		const char *p = (const char *)f->buffer + f->at;
-		size_t left = (size_t)(f->have - f->at);
+	while (!st && block->n < most && f->in.at < f->in.have) {
+		const char *p = (const char *)f->in.buffer + f->in.at;
+		size_t left = (size_t)(f->in.have - f->in.at);
 		const char *stop = memchr(p, '\n', left), *end = stop ? stop : p + left;
 
 		if (end - p > STRIP_LINE)
 			return iso_fail(ISO_EINPUT,
 			                "%s:%" PRId64 ": a line longer than %d bytes, not strip events",
-			                f->path, f->line + 1, STRIP_LINE);
-		if (!stop && !f->ended) break;
-		f->at += end - p + (stop ? 1 : 0);
+			                f->in.path, f->line + 1, STRIP_LINE);
+		if (!stop && !f->in.ended) break;
+		f->in.at += end - p + (stop ? 1 : 0);
 		st = take_line(block, f, p, end);
 	}
 	return st;
@@ -281,9 +230,9 @@ int iso_strip_check(const iso_strip_file *f)
 	float most;
 
 	memcpy(&most, &f->seen.most, sizeof most);
-	if (good < (f->ended ? 1 : SURE)) return ISO_OK;
+	if (good < (f->in.ended ? 1 : SURE)) return ISO_OK;
 	if (f->seen.far <= good / 2 && !(most > 0 && most < NEAREST_MM)) return ISO_OK;
-	return iso_refuse(f->path,
+	return iso_refuse(f->in.path,
 	                  "does not look like strip events (z_up, z_down, dl in mm): values up to %g mm; "
 	                  "wrong byte order or unit?",
 	                  (double)most);
@@ -300,15 +249,15 @@ int iso_strip_file_next(struct iso_strip_events *block, bool *end, iso_strip_fil
 	if (most < 1 || !(wait_s >= 0))
 		return iso_fail(ISO_EARG,
 		                "%s: at most %" PRId64 " events within %g s, must be at least 1 and 0",
-		                f->path, most, wait_s);
+		                f->in.path, most, wait_s);
 	block->n = block->n_bad = 0;
 	for (bool late = false; !st; late = iso_now_s() >= stop) {
 		st = (f->format == ISO_STRIP_TEXT ? take_lines : take_records)(block, f, most);
-		if (st || block->n == most || f->ended || (got == 0 && (block->n > 0 || late))) break;
-		st = fill(f, block->n > 0 ? 0 : fmax(0, stop - iso_now_s()), &got);
+		if (st || block->n == most || f->in.ended || (got == 0 && (block->n > 0 || late))) break;
+		st = iso_feed_fill(&f->in, block->n > 0 ? 0 : fmax(0, stop - iso_now_s()), &got);
 	}
 	f->n += block->n;
 	block->n_bad = f->seen.bad - bad;
-	*end = f->ended && block->n == 0;
+	*end = f->in.ended && block->n == 0;
 	return st ? st : iso_strip_check(f);
 }

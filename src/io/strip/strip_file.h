@@ -5,6 +5,7 @@
 #define ISO_STRIP_FILE_H
 
 #include "file/element.h"
+#include "file/feed.h"
 #include "io/kinds.h"
 
 #define STRIP_FARTHEST_MM 1e5f /* no strip is 100 m long */
@@ -17,17 +18,12 @@ struct iso_strip_tally {
 };
 
 struct iso_strip_file {
-	char *path;
-	int fd;
-	bool standard, pipe, grows, ended; /* standard: input, not ours to close */
+	struct iso_feed in;
 	enum iso_strip_format format;
 	struct iso_element element; /* of .npy */
 	int64_t first, record;      /* bytes: before the first event, and of each; but text */
 	double mm, dl;              /* of the file's units of length, and of its third value */
-	int64_t size;               /* when it was opened */
-	uint8_t *buffer;
-	int64_t at, have; /* bytes used, and read into it */
-	int64_t line, n;  /* so far */
+	int64_t line, n;            /* so far */
 	struct iso_strip_tally seen;
 	int64_t total; /* events of a whole file; 0: not known */
 	const iso_ctx

@@ -26,10 +26,11 @@ static int grow(struct iso_strip_events *e, int64_t *room, const iso_strip_file 
 	int64_t bytes;
 	int st;
 
-	if (!size_mul(&bytes, more, sizeof *v)) return iso_fail_memory(f->path, INT64_MAX);
-	if (f->ctx && (st = iso_memory_check(f->ctx, f->path, bytes - *room * (int64_t)sizeof *v))) return st;
+	if (!size_mul(&bytes, more, sizeof *v)) return iso_fail_memory(f->in.path, INT64_MAX);
+	if (f->ctx && (st = iso_memory_check(f->ctx, f->in.path, bytes - *room * (int64_t)sizeof *v)))
+		return st;
 	if (!(v = e->v ? realloc(e->v, (size_t)bytes) : size_alloc(bytes, 1)))
-		return iso_fail_memory(f->path, bytes);
+		return iso_fail_memory(f->in.path, bytes);
 	e->v = v;
 	*room = more;
 	return ISO_OK;
@@ -44,7 +45,7 @@ static int read_pipe(struct iso_strip_events *e, iso_strip_file *f, struct iso_h
 	int st = ISO_OK;
 
 	(void)hash;
-	while (!st && !end && !(st = iso_stop_check(f->ctx, f->path))) {
+	while (!st && !end && !(st = iso_stop_check(f->ctx, f->in.path))) {
 		struct iso_strip_events block = { 0 };
 
 		/* one more than are known: the last call finds the end */
@@ -113,8 +114,8 @@ static int take_part(void *arg, void *part, int64_t before)
 	int64_t n = w->e->n + b->e.n;
 	int st = ISO_OK;
 
-	if (b->no_memory) return iso_fail_memory(w->f->path, 2 * b->room * (int64_t)sizeof *b->e.v);
-	if (b->wrong.text[0]) return iso_strip_complain(w->f->path, before + b->line + 1, &b->wrong);
+	if (b->no_memory) return iso_fail_memory(w->f->in.path, 2 * b->room * (int64_t)sizeof *b->e.v);
+	if (b->wrong.text[0]) return iso_strip_complain(w->f->in.path, before + b->line + 1, &b->wrong);
 	if (n > w->room) st = grow(w->e, &w->room, w->f, 2 * n);
 	if (st) return st;
 	if (b->e.n > 0) memcpy(w->e->v + w->e->n, b->e.v, (size_t)b->e.n * sizeof *b->e.v);
@@ -133,7 +134,7 @@ static void release_part(void *part)
 static int read_text(struct iso_strip_events *e, iso_strip_file *f, struct iso_hash *hash)
 {
 	struct whole w = { .f = f, .e = e };
-	struct iso_lines l = { .path = f->path,
+	struct iso_lines l = { .path = f->in.path,
 		               .what = "strip events",
 		               .ctx = f->ctx,
 		               .longest = STRIP_LINE,
@@ -142,11 +143,11 @@ static int read_text(struct iso_strip_events *e, iso_strip_file *f, struct iso_h
 		               .take = take_part,
 		               .release = release_part,
 		               .arg = &w };
-	int st = f->size > 0 ? iso_lines_read(&l, hash) : ISO_OK;
+	int st = f->in.size > 0 ? iso_lines_read(&l, hash) : ISO_OK;
 
 	f->n = e->n;
 	e->n_bad = f->seen.bad;
-	f->ended = true;
+	f->in.ended = true;
 	return st ? st : iso_strip_check(f);
 }
 
@@ -175,7 +176,8 @@ static int read_parts(struct iso_strip_events *e, iso_strip_file *f, struct iso_
 {
 	int64_t per = PART / f->record, parts = (f->total + per - 1) / per, bad = 0, far = 0;
 	int64_t last = f->total * f->record;
-	struct iso_clock clock = iso_clock_brief(f->ctx, "read", "events", f->total, iso_base_name(f->path));
+	struct iso_clock clock =
+		iso_clock_brief(f->ctx, "read", "events", f->total, iso_base_name(f->in.path));
 	struct iso_turn turn = { 0 };
 	uint32_t most = 0;
 	int error = 0;
@@ -184,7 +186,7 @@ static int read_parts(struct iso_strip_events *e, iso_strip_file *f, struct iso_
 	for (int64_t i; (i = iso_turn_take(&turn, parts)) >= 0;) {
 		int64_t r0 = i * per, r1 = f->total - r0 < per ? f->total : r0 + per;
 		uint8_t *own = buffer + (int64_t)omp_get_thread_num() * PART;
-		int64_t got = iso_read_at(f->fd, own, (r1 - r0) * f->record, f->first + r0 * f->record);
+		int64_t got = iso_read_at(f->in.fd, own, (r1 - r0) * f->record, f->first + r0 * f->record);
 		int64_t end = r0 * f->record + (got > 0 ? got : 0);
 
 		if (got < 0) error = errno;
@@ -203,9 +205,9 @@ static int read_parts(struct iso_strip_events *e, iso_strip_file *f, struct iso_
 	}
 	iso_clock_end(&clock);
 	f->seen = (struct iso_strip_tally){ bad, far, most };
-	if ((errno = error)) return iso_fail_errno(f->path, "read");
+	if ((errno = error)) return iso_fail_errno(f->in.path, "read");
 	if (last < f->total * f->record) return iso_strip_ends_within(f, last / f->record, last % f->record);
-	return iso_stop_check(f->ctx, f->path);
+	return iso_stop_check(f->ctx, f->in.path);
 }
 
 static int read_records(struct iso_strip_events *e, iso_strip_file *f, struct iso_hash *hash)
@@ -214,15 +216,15 @@ static int read_records(struct iso_strip_events *e, iso_strip_file *f, struct is
 	uint8_t *buffer = size_alloc(threads, PART);
 	struct iso_hasher hasher = { 0 };
 	int64_t room = 0;
-	int st = buffer ? grow(e, &room, f, f->total) : iso_fail_memory(f->path, threads * (int64_t)PART);
+	int st = buffer ? grow(e, &room, f, f->total) : iso_fail_memory(f->in.path, threads * (int64_t)PART);
 
-	if (hash) iso_hasher_begin(&hasher, f->size);
-	if (!st) st = iso_hasher_head(&hasher, f->path, f->fd, f->first);
+	if (hash) iso_hasher_begin(&hasher, f->in.size);
+	if (!st) st = iso_hasher_head(&hasher, f->in.path, f->in.fd, f->first);
 	if (!st) st = read_parts(e, f, &hasher, buffer, threads);
-	if (hash) iso_hasher_end(hash, &hasher, f->path, f->size);
+	if (hash) iso_hasher_end(hash, &hasher, f->in.path, f->in.size);
 	e->n = f->n = f->total;
 	e->n_bad = f->seen.bad;
-	f->ended = true;
+	f->in.ended = true;
 	free(buffer);
 	return st ? st : iso_strip_check(f);
 }
@@ -249,13 +251,13 @@ static int read_run(struct iso_strip_event *v, iso_strip_file *f, int64_t first,
 	int64_t per = PART / f->record;
 	int st = ISO_OK;
 
-	for (int64_t i = 0; i < n && !st && !(st = iso_stop_check(f->ctx, f->path)); i += per) {
+	for (int64_t i = 0; i < n && !st && !(st = iso_stop_check(f->ctx, f->in.path)); i += per) {
 		int64_t some = n - i < per ? n - i : per;
 		int64_t got =
-			iso_read_at(f->fd, buffer, some * f->record, f->first + (first + i) * f->record);
+			iso_read_at(f->in.fd, buffer, some * f->record, f->first + (first + i) * f->record);
 
 		if (got < 0)
-			st = iso_fail_errno(f->path, "read");
+			st = iso_fail_errno(f->in.path, "read");
 		else if (got < some * f->record)
 			st = iso_strip_ends_within(f, first + i + got / f->record, got % f->record);
 		struct iso_strip_tally t = decode(v + i, f, buffer, st ? 0 : some);
@@ -269,9 +271,9 @@ static int read_chunks(struct iso_strip_events *e, iso_strip_file *f, const stru
 {
 	uint8_t *buffer = size_alloc(PART, 1);
 	int64_t room = 0;
-	int st = buffer ? grow(e, &room, f, iso_deal_count(d) + 1) : iso_fail_memory(f->path, PART);
+	int st = buffer ? grow(e, &room, f, iso_deal_count(d) + 1) : iso_fail_memory(f->in.path, PART);
 	struct iso_clock clock =
-		iso_clock_brief(f->ctx, "read", "events", iso_deal_count(d), iso_base_name(f->path));
+		iso_clock_brief(f->ctx, "read", "events", iso_deal_count(d), iso_base_name(f->in.path));
 
 	for (int64_t c = d->rank; c < iso_deal_chunks(d) && !st; c += d->ranks) {
 		struct iso_rows r = iso_deal_chunk(d, c);
@@ -295,7 +297,7 @@ static int sum_tally(iso_strip_file *f, int64_t n, iso_ctx *ctx)
 	if (!st) st = iso_comm_max(ctx, ISO_OK, &most, 1);
 	f->seen = (struct iso_strip_tally){ counts[0], counts[1], (uint32_t)most };
 	f->n = n;
-	f->ended = true;
+	f->in.ended = true;
 	return st ? st : iso_strip_check(f);
 }
 
@@ -333,7 +335,7 @@ int iso_strip_events_read_share(struct iso_strip_events *e, struct iso_deal *d, 
 	iso_strip_file *f = NULL;
 	int st = iso_strip_file_open(&f, path, o, false);
 
-	if (!st && (f->pipe || f->standard))
+	if (!st && (f->in.pipe || f->in.standard))
 		st = iso_refuse(path, "a pipe has one reader: several ranks need a file");
 	if (!(st = iso_comm_agree(ctx, st)))
 		st = (f->format == ISO_STRIP_TEXT ? read_and_share : read_share)(&r, d, f, ctx);
@@ -358,7 +360,7 @@ int iso_strip_events_read_hashed(struct iso_strip_events *e, struct iso_hash *ha
 
 	if (hash) hash->path[0] = '\0';
 	if (!st)
-		st = (f->pipe || f->standard        ? read_pipe
+		st = (f->in.pipe || f->in.standard  ? read_pipe
 		      : f->format == ISO_STRIP_TEXT ? read_text
 		                                    : read_records)(&r, f, hash);
 	if (!st && r.n == 0) st = iso_refuse(path, "no events");
