@@ -46,10 +46,10 @@ struct units {
 	double suv_factor; /* SUV of 1 Bq/ml; without 'suv' 1 */
 };
 
-/* Parameters of 'follow', for models that have it: strip/strip_follow.c, sound/sound_follow.c. */
+/* Parameters of 'follow', for models that have it: follow_events.c, sound/sound_follow.c. */
 struct follow {
 	bool on;
-	int64_t block; /* of strip: events */
+	int64_t block; /* events */
 	double every_s, idle_s;
 	const char *picture;
 	/* of sound */
@@ -220,7 +220,7 @@ int units_settle(iso_problem *problem);
 /* counts/mm in frame k for an image value of 1: T b / K for Bq/ml; 1 without calibration. */
 double units_of_frame(const iso_problem *problem, int k);
 
-/* strip/strip_follow.c, method/method_cg.c: their parameters. */
+/* method/method_cg.c: its parameters. */
 struct opt_set cg_params(struct least_squares *q);
 
 /* sens_floor.c: voxels that hardly any line crosses, by the rule that stands there. */

@@ -1,35 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Model barrel as a problem: events of long strips in modules and layers, a volume, attenuation and an additive term. */
-#include "problem/problem.h"
+#include "model_barrel.h"
 
 #include "base/constants.h"
 #include "base/number.h"
 #include "core/size.h"
-#include "isotome/barrel.h"
+#include "problem/follow_events.h"
 
 #include <math.h>
 #include <string.h>
 
 static const char *const kernels[] = { "moment", "depth", "thin", NULL }; /* as enum iso_barrel_kernel */
 static const char *const shadows[] = { "none", "line", NULL };
-
-struct barrel_problem {
-	iso_problem *p;
-	/* options */
-	const char *events, *scanner, *mu, *additive, *kernel, *shadow, *smear;
-	int64_t size[3];
-	double voxel[3], centre[3];
-	bool edge;
-	struct iso_barrel_options read;
-	/* what they name */
-	iso_scanner *s;
-	struct iso_barrel barrel;
-	struct iso_barrel_model model;
-	struct iso_barrel_events e;
-	struct iso_array mu_map, add;
-	double add_constant;
-	int64_t n;
-};
 
 static void params(struct opt *table, void *self)
 {
@@ -201,9 +183,8 @@ static int take_array(struct barrel_problem *b, const struct iso_array *a)
 	return ISO_OK;
 }
 
-static void warn(const struct barrel_problem *b)
+void barrel_warn(struct record *record, const char *from, const struct iso_barrel_events *e)
 {
-	const struct iso_barrel_events *e = &b->e;
 	const struct {
 		int64_t n;
 		const char *what;
@@ -217,9 +198,18 @@ static void warn(const struct barrel_problem *b)
 
 	for (size_t i = 0; i < sizeof of / sizeof *of; i++)
 		if (of[i].n)
-			record_warn_share(b->p->record, (double)of[i].n, (double)e->n,
-			                  "%s: %" PRId64 " of %" PRId64 " events %s", b->events, of[i].n,
-			                  e->n, of[i].what);
+			record_warn_share(record, (double)of[i].n, (double)e->n,
+			                  "%s%" PRId64 " of %" PRId64 " events %s", from, of[i].n, e->n,
+			                  of[i].what);
+}
+
+static void warn(const struct barrel_problem *b)
+{
+	const struct iso_barrel_events *e = &b->e;
+	char from[PATH_MAX];
+
+	snprintf(from, sizeof from, "%s: ", b->events);
+	barrel_warn(b->p->record, from, e);
 	if (e->bad_lines)
 		record_warn_share(b->p->record, (double)e->bad_lines, (double)(e->n + e->bad_lines),
 		                  "%s: %" PRId64
@@ -393,4 +383,6 @@ const struct model model_barrel = {
 	.data = data,
 	.sens = sens,
 	.direct = direct,
+	.follow_params = follow_event_params,
+	.follow = &barrel_follow,
 };

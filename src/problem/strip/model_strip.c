@@ -2,6 +2,8 @@
 /* Model strip as a problem: events of two strips (Bialas 2015), operator, sensitivity. */
 #include "model_strip.h"
 
+#include "problem/follow_events.h"
+
 #include "core/room.h"
 #include "core/size.h"
 #include "io/kinds.h"
@@ -297,6 +299,6 @@ const struct model model_strip = {
 	.sens = sens,
 	.form = form,
 	.direct = direct,
-	.follow_params = strip_follow_params,
+	.follow_params = follow_event_params,
 	.follow = &strip_follow,
 };

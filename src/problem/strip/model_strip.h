@@ -47,7 +47,6 @@ void strip_warn(struct record *record, const char *from, const struct strip_coun
 bool strip_in_the_middle(char text[160], int64_t n, double reach, double half);
 
 /* strip_follow.c */
-struct opt_set strip_follow_params(struct follow *f);
 extern const struct method strip_follow;
 
 #endif
