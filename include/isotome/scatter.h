@@ -15,6 +15,8 @@
 #include "isotome/events.h"
 #include "isotome/memory.h"
 
+#include "isotome/response.h"
+
 ISO_BEGIN_C
 
 enum iso_scatter_method {
@@ -42,6 +44,9 @@ struct iso_scatter {
 	uint64_t seed;
 	double beyond_mm; /* sample rings go on so far beyond the first and the last one, for lines of events that were
 	                     moved; 0: to these rings */
+	/* What the scanner's crystals make of photons by energy and direction, in place of an ideal surface whose efficiency
+	   window_kev and resolution give; borrowed as long as the table lives. NULL: the surface. */
+	const iso_response *response;
 };
 
 struct iso_scatter_info {

@@ -71,6 +71,7 @@ struct photon_end {
 	float at[3];               /* on the cylinder, mm */
 	float kev, way;            /* mm, from the decay to there */
 	uint8_t compton, rayleigh; /* scatters */
+	float across, along;       /* how it lands: t / (t + n) of its way across the axis, |sine| along it */
 };
 
 /* -ln u of a uniform u, 6e-8 to 16.6; to 2e-7 of itself or of 1. ln m = 2 artanh((m - 1) / (m + 1)). */
@@ -188,6 +189,10 @@ ISO_HD bool photon_land(struct photon_end *e, const struct photon_world *w, cons
 	e->at[1] += s * dir[1];
 	e->at[2] = z;
 	e->way += s;
+	float n = fabsf(e->at[0] * dir[0] + e->at[1] * dir[1]), t = fabsf(e->at[0] * dir[1] - e->at[1] * dir[0]);
+
+	e->across = n + t > 0 ? t / (n + t) : 0;
+	e->along = fabsf(dir[2]) < 1 ? fabsf(dir[2]) : 1;
 	return true;
 }
 

@@ -268,6 +268,16 @@ static inline double weight_of_ends(const iso_scanner *s, const double p1[3], co
 	return s->solid_angle ? pairs_solid_angle(p1, p2) : 1;
 }
 
+bool iso_scanner_weighs(const iso_scanner *s)
+{
+	return s->weigh || s->solid_angle;
+}
+
+double iso_scanner_met(const iso_scanner *s, const double p1[3], const double p2[3])
+{
+	return s->weigh ? s->weigh(s->response, p1, p2) : pairs_solid_angle(p1, p2);
+}
+
 double iso_scanner_pair_weight(const iso_scanner *s, const double p1[3], const double p2[3])
 {
 	return s && p1 && p2 ? weight_of_ends(s, p1, p2) : 0;

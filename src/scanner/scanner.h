@@ -156,6 +156,11 @@ double iso_cylinder_length(const iso_scanner *s);
 struct iso_events;
 int iso_scanner_around(iso_scanner **s, const struct iso_events *e);
 
+/* Whether pairs weigh by how photons meet them: by solid angle, or as crystals respond. And that weight, also of a scanner whose pairs
+   count alike. */
+bool iso_scanner_weighs(const iso_scanner *s);
+double iso_scanner_met(const iso_scanner *s, const double p1[3], const double p2[3]);
+
 /* iso_scanner_pair_weight of n events, times unit. */
 struct iso_event;
 void scanner_pair_weights(iso_real *w, const iso_scanner *s, const struct iso_event *e, int64_t n,

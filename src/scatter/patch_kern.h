@@ -7,6 +7,7 @@
 #define ISO_PATCH_KERN_H
 
 #include "physics/photon_kern.h"
+#include "scene.h"
 
 enum {
 	PATCH_SECTORS = 24,
@@ -37,6 +38,7 @@ struct patches {
 	float sigma, cells_per_mm; /* of u; a cell is sigma wide */
 	const int32_t *pair; /* (patches, patches): number of the pair, the same both ways; -1: not counted */
 	const float *e;      /* (PATCH_ENERGIES): weight of a photon of k keV */
+	const float *w;      /* of a response, by direction as well (scene.h); NULL: e */
 };
 
 ISO_HD int32_t patch_count(const struct patches *p)
@@ -63,8 +65,11 @@ ISO_HD int32_t patch_of(const struct patches *p, const float at[3])
 }
 
 /* Weight of a photon, linear between the entries of the table. */
-ISO_HD float patch_weight(const struct patches *p, float kev)
+ISO_HD float patch_weight(const struct patches *p, const struct photon_end *end)
 {
+	float kev = end->kev;
+
+	if (p->w) return scene_weight(p->w, kev, end->across, end->along);
 	int k = (int)kev < PATCH_ENERGIES - 2 ? (int)kev : PATCH_ENERGIES - 2;
 
 	return p->e[k] + (kev - (float)k) * (p->e[k + 1] - p->e[k]);
@@ -97,7 +102,7 @@ ISO_HD bool patch_place(struct patch_count *c, const struct patches *p, const st
 		if (!(place >= 0) || !(place < (float)p->cells)) return false;
 		cell = (int32_t)place;
 	}
-	float weight = patch_weight(p, e[0].kev) * patch_weight(p, e[1].kev);
+	float weight = patch_weight(p, e) * patch_weight(p, e + 1);
 
 	c->at = (int64_t)pair * p->cells + cell;
 	c->sum = scatters == 0 ? PATCH_TRUE : scatters == 1 ? PATCH_SINGLE : PATCH_MULTIPLE;

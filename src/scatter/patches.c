@@ -99,6 +99,7 @@ int iso_patch_tally_make(struct patch_tally *t, struct iso_room *room, const str
 	p->pairs = number_pairs(t->pair, (int32_t)n, min_angle);
 	ISO_UPLOAD(room, p->pair, t->pair, n * n);
 	ISO_UPLOAD(room, p->e, s->e, PATCH_ENERGIES);
+	ISO_UPLOAD(room, p->w, s->w, SCENE_TENS * (SCENE_SLANTS + 1) * (SCENE_SLANTS + 1));
 	ISO_DEVICE(room, t->sum, PATCH_SUMS * (int64_t)p->pairs * p->cells);
 	ISO_HOST(room, t->all, PATCH_SUMS * (int64_t)p->pairs * p->cells);
 	return room->status;

@@ -426,7 +426,9 @@ int scene_ring(struct scene *s, const struct iso_scatter *p)
 	if (!p->scanner) return iso_fail(ISO_EARG, "scatter: no scanner");
 	if ((st = check_numbers(p)) || (st = take_ring(s, p))) return st;
 	if (p->beyond_mm > 0) go_beyond(s, p->beyond_mm);
-	return take_energies(s, p);
+	if ((st = take_energies(s, p))) return st;
+	s->response = p->response;
+	return s->response ? scene_respond(s) : ISO_OK;
 }
 
 int scene_create(struct scene *s, const struct iso_scatter *p)
@@ -445,5 +447,7 @@ void scene_free(struct scene *s)
 	free(s->q.v);
 	free(s->f.v);
 	free(s->fine.v);
+	free(s->w);
+	for (int t = 0; t < SCENE_TILTS; t++) free(s->tilt[t]);
 	*s = (struct scene){ 0 };
 }

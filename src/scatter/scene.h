@@ -5,9 +5,15 @@
 #define ISO_SCATTER_SCENE_H
 
 #include "isotome/scatter.h"
+#include "isotome/response.h"
 #include "core/hd.h"
 
-enum { SCENE_ENERGIES = 512 }; /* tables over energy: entry k is k keV */
+enum {
+	SCENE_ENERGIES = 512, /* tables over energy: entry k is k keV */
+	SCENE_TENS = 53,      /* of a response: entry k is 10 k keV */
+	SCENE_SLANTS = 24,    /* and of directions: intervals of t / (t + n), and of sin theta */
+	SCENE_TILTS = 2,      /* numbers of a direction that its efficiency over energy depends on */
+};
 
 /* What a point does to a photon: SSS_ONCE, single scatter; SSS_GUIDE, about what several scatters do together
    (sss_cosines.c). */
@@ -31,7 +37,7 @@ struct scene {
 	double window[2], resolution;
 	double eps0;                   /* eps(511 keV) */
 	double least_kev;              /* up to which e is below 1e-6: a photon below is never seen */
-	float e[SCENE_ENERGIES];       /* eps(E) / eps(511) */
+	float e[SCENE_ENERGIES];       /* eps(E) / eps(511); of a response the mean over directions */
 	float water[SCENE_ENERGIES];   /* mu of water, 1/mm: Compton and photoelectric */
 	float compton[SCENE_ENERGIES]; /* of it, Compton */
 	struct scene_volume q;    /* density relative to water; averaged down to SCENE_VOXEL_MM, mass stays */
@@ -39,6 +45,10 @@ struct scene {
 	struct scene_volume fine; /* density as the map has it, before it was averaged */
 	const iso_scanner *scanner;    /* the caller's */
 	bool table;                    /* its table of efficiencies counts, not window and resolution */
+	const iso_response *response;  /* the caller's; NULL: none, and none of these (scene_response.c) */
+	float *w;                      /* (SCENE_TENS, SCENE_SLANTS + 1, the same): weight of a photon that meets the ring */
+	float *tilt[SCENE_TILTS];      /* (SCENE_SLANTS + 1, the same): numbers c of a direction */
+	float seen[SCENE_TENS][1 + SCENE_TILTS]; /* W(E) / W(511) = a_0 + a_1 c_1 + a_2 c_2 */
 	struct iso_scatter_info found; /* what the checks saw */
 };
 
@@ -50,6 +60,10 @@ int scene_create(struct scene *s, const struct iso_scatter *p);
 /* The ring alone, of a scene of zeros: sizes, energies, time of flight. */
 int scene_ring(struct scene *s, const struct iso_scatter *p);
 void scene_free(struct scene *s);
+
+/* The tables of s->response; and a of an energy up to 511 keV. */
+int scene_respond(struct scene *s);
+void scene_seen(float a[1 + SCENE_TILTS], const struct scene *s, double kev);
 
 /* eps(E), of the scanner's table where it has one and p names no window of its own. */
 double scene_efficiency(const struct scene *s, double kev);
@@ -66,6 +80,39 @@ ISO_HD float scene_at(const struct scene_volume *v, float x, float y, float z)
 	if (!(i >= 0 && j >= 0 && k >= 0 && i < (float)v->n[0] && j < (float)v->n[1] && k < (float)v->n[2]))
 		return 0;
 	return v->v[((int64_t)(int)k * v->n[1] + (int)j) * v->n[0] + (int)i];
+}
+
+/* Place on a grid of SCENE_SLANTS intervals from 0 to 1. */
+ISO_HD int scene_slant(float *up, float at)
+{
+	float v = at * SCENE_SLANTS;
+	int i = v < SCENE_SLANTS - 1 ? (int)v : SCENE_SLANTS - 1;
+
+	*up = v - (float)i;
+	return i;
+}
+
+/* Of a table over directions: across = t / (t + n), the sine along the axis. */
+ISO_HD float scene_direction(const float *v, float across, float along)
+{
+	float up, right;
+	int i = scene_slant(&up, across), j = scene_slant(&right, along);
+	const float *low = v + i * (SCENE_SLANTS + 1) + j, *high = low + SCENE_SLANTS + 1;
+	float a = low[0] + right * (low[1] - low[0]), b = high[0] + right * (high[1] - high[0]);
+
+	return a + up * (b - a);
+}
+
+/* W of an energy below 520 keV. */
+ISO_HD float scene_weight(const float *w, float kev, float across, float along)
+{
+	const int cells = (SCENE_SLANTS + 1) * (SCENE_SLANTS + 1);
+	float at = kev * .1f;
+	int k = at < SCENE_TENS - 2 ? (int)at : SCENE_TENS - 2;
+	float low = scene_direction(w + k * cells, across, along),
+	      high = scene_direction(w + (k + 1) * cells, across, along);
+
+	return low + (at - (float)k) * (high - low);
 }
 
 #endif

@@ -109,8 +109,7 @@ static __device__ bool find_addend(struct addend *d, const struct device_job *j,
 	float per_cell = j->s.piece > 0 ? SSS_CELLS_A_STEP / j->s.piece : 0;
 	float shift = (l->length[a] - l->length[b]) / 2 * per_cell;
 
-	sss_weights(&d->weight[0], &d->weight[1], &j->s, cosine, j->s.point[p].weight * l->g[a] * l->g[b],
-	            l->q[a], l->q[b]);
+	sss_weights(&d->weight[0], &d->weight[1], &j->s, cosine, j->s.point[p].weight, l, a, b);
 	d->place[0] = (float)j->half - shift + (float)(SSS_CELLS_A_STEP * l->first[a] + 1);
 	d->place[1] = (float)j->half + shift + (float)(SSS_CELLS_A_STEP * l->first[b] + 1);
 	d->pieces[0] = l->pieces[a];
@@ -216,11 +215,13 @@ static void upload_job(struct device_job *d, struct iso_room *room, const struct
 	ISO_UPLOAD(room, d->s.q.v, s->q.v, (int64_t)s->q.n[0] * s->q.n[1] * s->q.n[2]);
 	ISO_UPLOAD(room, d->s.f.v, s->f.v, (int64_t)s->f.n[0] * s->f.n[1] * s->f.n[2]);
 	ISO_UPLOAD(room, d->s.cosine, s->cosine, SSS_COSINES + 1);
+	ISO_UPLOAD(room, d->s.energy, s->energy, SSS_COSINES + 1);
 	ISO_UPLOAD(room, d->s.point, s->point, s->points);
 	ISO_UPLOAD(room, d->place, job->set.place, 3 * job->set.detectors);
 	for (int a = 0; a < 3; a++) ISO_UPLOAD(room, d->legs.dir[a], l->dir[a], n);
 	ISO_UPLOAD(room, d->legs.length, l->length, n);
 	ISO_UPLOAD(room, d->legs.g, l->g, n);
+	for (int t = 0; t < SCENE_TILTS; t++) ISO_UPLOAD(room, d->legs.c[t], l->c[t], n);
 	ISO_DEVICE(room, d->legs.q, n);
 	ISO_UPLOAD(room, d->legs.first, l->first, n);
 	ISO_UPLOAD(room, d->legs.pieces, l->pieces, n);

@@ -21,11 +21,6 @@ enum {
 	AROUND = 24, /* and of the angle around it, half a turn */
 };
 
-static double seen(const struct scene *s, double kev)
-{
-	return scene_efficiency(s, kev) / s->eps0;
-}
-
 /* e between whole keV. */
 static double seen_quickly(const struct scene *s, double kev)
 {
@@ -34,10 +29,16 @@ static double seen_quickly(const struct scene *s, double kev)
 	return (double)s->e[k] + (kev - k) * (double)(s->e[k + 1] - s->e[k]);
 }
 
+static double seen(const struct scene *s, double kev)
+{
+	return s->response ? seen_quickly(s, kev) : scene_efficiency(s, kev) / s->eps0;
+}
+
 static double once(const struct scene *s, double c)
 {
 	double e = seen(s, water_scattered(WATER_E0, c));
 
+	if (s->response && e >= UNSEEN) e = 1; /* that of the leg's direction comes with the leg */
 	return e < UNSEEN ? 0 : water_klein_nishina(WATER_E0, c) * e;
 }
 
@@ -92,8 +93,10 @@ void sss_make_cosines(struct sss *s, struct iso_room *room, const struct scene *
 	       least = least_of(scene, NULL);
 	const double *node = kernel == SSS_GUIDE ? nodes : NULL;
 	struct sss_cosine *table;
+	struct sss_energy *energy = NULL;
 
 	ISO_HOST(room, table, SSS_COSINES + 1);
+	if (scene->response) ISO_HOST(room, energy, SSS_COSINES + 1);
 	if (room->status) return;
 	for (int i = 0; i <= NODES && node; i++) nodes[i] = twice(scene, 1 - 2. * i / NODES, least);
 	if (node) least = least_of(scene, node);
@@ -106,8 +109,15 @@ void sss_make_cosines(struct sss *s, struct iso_room *room, const struct scene *
 		if (node) kev = water_scattered(kev, half); /* two scatters by half of the angle */
 		table[i].k = (float)(node ? between_nodes(node, c) / node[0] : unit * once(scene, c));
 		table[i].d = (float)(water_mu(kev) - water_mu(WATER_E0));
+		if (!energy) continue;
+		/* the guide has e in K, over energy alone */
+		if (node)
+			energy[i].a[0] = 1;
+		else
+			scene_seen(energy[i].a, scene, kev);
 	}
 	s->cosine = table;
+	s->energy = energy;
 	s->once = node ? 0 : 1;
 	s->again = node ? 1 : 0;
 }

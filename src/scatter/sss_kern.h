@@ -24,6 +24,12 @@ struct sss_cosine {
 	float k, d; /* K and D */
 };
 
+/* With a response (scene_response.c) e(E') in K is 1, the cosine in G is D(511)/D_0 of the direction, and the scattered leg counts
+   a_0 + a_1 c_1 + a_2 c_2 times: a of the energy that is left, c of its direction. */
+struct sss_energy {
+	float a[1 + SCENE_TILTS];
+};
+
 struct sss_point {
 	float at[3], weight; /* mm; density times mm^3 */
 };
@@ -33,6 +39,7 @@ struct sss_legs {
 	float *dir[3];           /* unit vector from the point to the detector */
 	float *length;           /* mm */
 	float *g, *q;            /* G and Q */
+	float *c[SCENE_TILTS];   /* of a response; NULL: none */
 	int32_t *first, *pieces; /* of the profile: the first one's number from the point on, and how many */
 	int64_t *at;             /* where in the profiles they begin */
 };
@@ -46,6 +53,8 @@ struct sss {
 	float piece;       /* mm of a profile; 0: no time of flight, one piece a leg */
 	float least_cosine, per_cosine;  /* of the table: where it begins, intervals a unit */
 	const struct sss_cosine *cosine; /* (SSS_COSINES + 1) */
+	const struct sss_energy *energy; /* the same; NULL: no response */
+	const struct scene *scene;       /* on the host: whose response that is */
 	int64_t points;
 	const struct sss_point *point;
 };
@@ -53,15 +62,19 @@ struct sss {
 /* A leg without what lies on it. */
 struct sss_ray {
 	float dir[3], length, normal; /* normal: cosine of the angle to the cylinder's normal */
+	float across;                 /* along the tangent, over along both */
 };
 
 ISO_HD struct sss_ray sss_ray(const struct sss *s, const float from[3], const float to[3])
 {
 	float d[3] = { to[0] - from[0], to[1] - from[1], to[2] - from[2] };
 	float length = sqrtf(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]), over = length > 0 ? 1 / length : 0;
-	struct sss_ray r = { { d[0] * over, d[1] * over, d[2] * over }, length, 0 };
+	struct sss_ray r = { { d[0] * over, d[1] * over, d[2] * over }, length, 0, 0 };
 
 	r.normal = (to[0] * r.dir[0] + to[1] * r.dir[1]) / s->rho;
+	float tangent = fabsf(to[0] * r.dir[1] - to[1] * r.dir[0]) / s->rho, both = tangent + r.normal;
+
+	r.across = both > 0 ? tangent / both : 0;
 	return r;
 }
 
@@ -192,18 +205,33 @@ ISO_HD float sss_exp(float x)
 	return e * n;
 }
 
-/* What a point adds to a pair: factors of the two profiles; 0: nothing. cosine: of the deflection. */
-ISO_HD void sss_weights(float *a, float *b, const struct sss *s, float cosine, float g, float q_a, float q_b)
+/* Share of a leg's photons that is left where they scattered, over that of 511 keV. */
+ISO_HD float sss_seen(const struct sss_energy *e, float share, const struct sss_legs *l, int64_t leg)
 {
+	float sum = e[0].a[0] + share * (e[1].a[0] - e[0].a[0]);
+
+	for (int t = 0; t < SCENE_TILTS; t++)
+		sum += (e[0].a[1 + t] + share * (e[1].a[1 + t] - e[0].a[1 + t])) * l->c[t][leg];
+	return sum > 0 ? sum : 0;
+}
+
+/* What a point adds to a pair of legs: factors of the two profiles; 0: nothing. cosine: of the deflection. */
+ISO_HD void sss_weights(float *a, float *b, const struct sss *s, float cosine, float weight,
+                        const struct sss_legs *l, int64_t leg_a, int64_t leg_b)
+{
+	float q_a = l->q[leg_a], q_b = l->q[leg_b];
 	float t = (cosine - s->least_cosine) * s->per_cosine;
 	int i = t < SSS_COSINES - 1 ? (int)t : SSS_COSINES - 1;
 	const struct sss_cosine *c = s->cosine + i;
 	float share = t - (float)i, k = c[0].k + share * (c[1].k - c[0].k),
 	      d = c[0].d + share * (c[1].d - c[0].d);
 
-	k *= g * (s->once + s->again * (q_a + q_b));
+	k *= weight * l->g[leg_a] * l->g[leg_b] * (s->once + s->again * (q_a + q_b));
 	*a = k * sss_exp(-d * q_b);
 	*b = k * sss_exp(-d * q_a);
+	if (!s->energy) return;
+	*a *= sss_seen(s->energy + i, share, l, leg_b);
+	*b *= sss_seen(s->energy + i, share, l, leg_a);
 }
 
 /* Largest |u| of the pieces of both legs; shift = (|SA| - |SB|) / 2. */

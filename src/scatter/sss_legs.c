@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Legs from all scatter points to all detectors of a set, on the host. */
 #include "core/progress.h"
+#include "physics/water.h"
 #include "sss.h"
+
+/* A leg as real crystals see it. */
+static void respond(struct sss_legs *l, int64_t i, const struct scene *scene, const struct sss_ray *r)
+{
+	float along = fminf(fabsf(r->dir[2]), 1);
+
+	l->g[i] *= scene_weight(scene->w, (float)WATER_E0, r->across, along);
+	for (int t = 0; t < SCENE_TILTS; t++) l->c[t][i] = scene_direction(scene->tilt[t], r->across, along);
+}
 
 int sss_set_make(struct sss_set *set, struct iso_room *room, const iso_ctx *ctx, const struct sss *s,
                  int64_t detectors, const float *place)
@@ -14,6 +24,7 @@ int sss_set_make(struct sss_set *set, struct iso_room *room, const iso_ctx *ctx,
 	ISO_HOST(room, l->length, n);
 	ISO_HOST(room, l->g, n);
 	ISO_HOST(room, l->q, n);
+	for (int t = 0; t < SCENE_TILTS && s->energy; t++) ISO_HOST(room, l->c[t], n);
 	ISO_HOST(room, l->first, n);
 	ISO_HOST(room, l->pieces, n);
 	ISO_HOST(room, l->at, n);
@@ -26,6 +37,7 @@ int sss_set_make(struct sss_set *set, struct iso_room *room, const iso_ctx *ctx,
 		for (int a = 0; a < 3; a++) l->dir[a][i] = r.dir[a];
 		l->length[i] = r.length;
 		l->g[i] = r.length > 0 ? r.normal / (r.length * r.length) : 0;
+		if (s->energy) respond(l, i, s->scene, &r);
 		sss_pieces(&l->first[i], &l->pieces[i], s, from, &r);
 	}
 	for (int64_t i = 0; i < n; i++) {

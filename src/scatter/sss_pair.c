@@ -80,8 +80,7 @@ void sss_pair(struct sss_work *w, const struct sss *s, const struct sss_set *set
 		int64_t p = w->index[i], i_a = at_a + p, i_b = at_b + p;
 		float to_a, to_b, shift = (l->length[i_a] - l->length[i_b]) / 2 * per_cell;
 
-		sss_weights(&to_a, &to_b, s, w->cosine[p], s->point[p].weight * l->g[i_a] * l->g[i_b],
-		            l->q[i_a], l->q[i_b]);
+		sss_weights(&to_a, &to_b, s, w->cosine[p], s->point[p].weight, l, i_a, i_b);
 		const float *prof_a = set->profile + l->at[i_a], *prof_b = set->profile + l->at[i_b];
 
 		if (w->half > 0) {

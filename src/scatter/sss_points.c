@@ -153,7 +153,8 @@ int sss_make(struct sss *s, struct iso_room *room, const struct scene *scene, do
 		           .f = scene->f,
 		           .rho = (float)scene->rho,
 		           .mu = (float)water_mu(WATER_E0),
-		           .piece = (float)(scene->sigma / TABLE_PER_SIGMA) };
+		           .piece = (float)(scene->sigma / TABLE_PER_SIGMA),
+		           .scene = scene };
 	box_around(s->q_box, &s->q, 0);
 	box_around(s->f_box, &s->f, 0);
 	sss_make_cosines(s, room, scene, kernel);

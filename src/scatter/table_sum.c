@@ -81,7 +81,7 @@ static double sum_columns(int64_t *drawn, const struct sums *s, const struct col
 			const float *at = w->across + ring[rb].ring;
 			double h = (double)(at[0] + ring[rb].up * (g->rings > 1 ? at[1] - at[0] : 0));
 			double z = c->pos[3 * ra * per + 2] - c->pos[3 * rb * per + 2];
-			double over = c->solid_angle ? 1 : (d2 + z * z) * (d2 + z * z) / (d2 * d2);
+			double over = iso_scanner_weighs(c) ? 1 : (d2 + z * z) * (d2 + z * z) / (d2 * d2);
 
 			part += fmax(h, 0) * over * (s->eff ? (double)s->eff[rb * per + cb] : 1);
 			++*drawn;
@@ -153,7 +153,7 @@ static double of_pair(const struct sums *s, int64_t i)
 	                               : 1;
 	double w = 1;
 
-	if (!c->solid_angle) w = pairs_solid_angle(c->pos + 3 * a, c->pos + 3 * b);
+	if (!iso_scanner_weighs(c)) w = pairs_solid_angle(c->pos + 3 * a, c->pos + 3 * b);
 	g.cells = 1;
 	e[0] = &s->end[s->end[a].ring > s->end[b].ring ? b : a];
 	e[1] = &s->end[s->end[a].ring > s->end[b].ring ? a : b];

@@ -113,7 +113,7 @@ static int pairs_block(struct expected *q, struct ray_pairs *p)
 	for (int64_t i = 0; i < n && !st; i++) m[i] = p->counted[i];
 	if (!st) ray_seen_add(q->t, ctx, SEEN_DRAWN, &p->e, m);
 	for (int64_t i = 0; i < n && !st; i++)
-		m[i] = (iso_real)(p->counted[i] ? p->eta[i] * ray_solid_angle(p->e.v + i) * ray->frame.factor
+		m[i] = (iso_real)(p->counted[i] ? p->eta[i] * ray_met(ray, p->e.v + i) * ray->frame.factor
 		                                : 0);
 	if (!st && !(st = make_trues(m, q, &p->e, false))) ray_seen_add(q->t, ctx, SEEN_TRUES, &p->e, m);
 	if (!st) st = ray_pairs_scatter(s, p, ray);

@@ -33,11 +33,11 @@ static void set_pair(struct ray_pairs *p, struct ray_problem *ray, int64_t i, in
 
 	*e = (struct iso_event){ .p1 = { (float)p1[0], (float)p1[1], (float)p1[2] },
 		                 .p2 = { (float)p2[0], (float)p2[1], (float)p2[2] } };
-	double w = pairs_solid_angle(p1, p2);
+	double w = iso_scanner_met(ray->s, p1, p2);
 	bool counts = w > 0 && iso_scanner_in_coincidence(ray->s, a, b);
 
 	p->counted[i] = counts;
-	p->eta[i] = counts ? efficiency(ray, a, b) / (ray->s->solid_angle ? 1 : w) : 0;
+	p->eta[i] = counts ? efficiency(ray, a, b) / (iso_scanner_weighs(ray->s) ? 1 : w) : 0;
 	if (p->randoms) p->randoms[i] = counts ? ray->rate[a] * ray->rate[b] * ray->share_randoms : 0;
 }
 

@@ -210,6 +210,7 @@ struct iso_scatter ray_scatter_parameters(struct ray_problem *ray, const struct 
 		.error = s->fit && !problem_given(ray->p, "scatter-error") ? s->error / 2 : s->error,
 		.extend = s->extend,
 		.seed = (uint64_t)s->seed,
+		.response = ray->response,
 	};
 }
 
@@ -255,9 +256,9 @@ static int round_times(struct iso_events *to, const struct ray_problem *ray, con
 	return ISO_OK;
 }
 
-double ray_solid_angle(const struct iso_event *e)
+double ray_met(const struct ray_problem *ray, const struct iso_event *e)
 {
-	return pairs_solid_angle((double[]){ e->p1[0], e->p1[1], e->p1[2] },
+	return iso_scanner_met(ray->s, (double[]){ e->p1[0], e->p1[1], e->p1[2] },
 	                         (double[]){ e->p2[0], e->p2[1], e->p2[2] });
 }
 
@@ -277,7 +278,7 @@ int ray_scatter_add(struct ray_problem *ray, const struct iso_events *e, const i
 		            : iso_scatter_at(h, ray->p->ctx, s->table, &lines, bin);
 #pragma omp parallel for num_threads(iso_ctx_threads(ray->p->ctx))
 	for (int64_t j = 0; j < (st ? 0 : e->n); j++) {
-		double w = !(h[j] > 0) ? 0 : weight ? (double)weight[j] : ray_solid_angle(e->v + j);
+		double w = !(h[j] > 0) ? 0 : weight ? (double)weight[j] : ray_met(ray, e->v + j);
 
 		if (w > 0) r[j] = (iso_real)((double)r[j] + s->by * (double)mult[j] * (double)h[j] / w);
 	}

@@ -65,7 +65,7 @@ struct iso_scatter ray_scatter_parameters(struct ray_problem *ray, const struct 
    with time of flight. Of an object that moves the events need times. */
 int ray_scatter_add(struct ray_problem *ray, const struct iso_events *e, const iso_real *mult, iso_real *r);
 
-double ray_solid_angle(const struct iso_event *e); /* W */
+double ray_met(const struct ray_problem *ray, const struct iso_event *e); /* W */
 
 /* Warnings of an estimate, once it is the last. */
 void ray_scatter_warn(struct ray_problem *ray, const struct iso_scatter_info *i);

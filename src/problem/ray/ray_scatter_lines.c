@@ -53,12 +53,12 @@ static void deal(struct dealt *d, const struct ray_problem *ray, const struct is
 		}
 }
 
-/* The solid-angle weight of the ends at which the line meets the cylinder. */
-static double weight_of(const struct scatter_grid *g, const struct iso_event *e)
+/* W of the ends at which the line meets the cylinder. */
+static double weight_of(const iso_scanner *s, const struct scatter_grid *g, const struct iso_event *e)
 {
 	double p1[3], p2[3], u;
 
-	return !iso_event_bad(e) && table_line(p1, p2, &u, g, e) ? pairs_solid_angle(p1, p2) : 0;
+	return !iso_event_bad(e) && table_line(p1, p2, &u, g, e) ? iso_scanner_met(s, p1, p2) : 0;
 }
 
 static int look_up(struct dealt *d, iso_real *h, iso_real *w, struct ray_problem *ray, double bin_ps)
@@ -76,7 +76,7 @@ static int look_up(struct dealt *d, iso_real *h, iso_real *w, struct ray_problem
 			int64_t j = d->place[first + i];
 
 			h[j] = d->h[i];
-			w[j] = (iso_real)weight_of(&s->pose[c].table->grid, e.v + i);
+			w[j] = (iso_real)weight_of(ray->s, &s->pose[c].table->grid, e.v + i);
 		}
 	}
 	return st;

@@ -7,6 +7,7 @@
 #include "core/library.h"
 #include "core/progress.h"
 #include "file/cache.h"
+#include "physics/response/response.h"
 #include "scanner/scanner.h"
 
 #include <math.h>
@@ -81,6 +82,16 @@ static void add_machine(struct iso_cache_hash *h, const iso_ctx *ctx)
 	ADD(h, probe);
 }
 
+static void add_response(struct iso_cache_hash *h, const iso_response *r)
+{
+	const int64_t directions = r ? RESPONSE_DIRECTIONS : 0;
+
+	add_array(h, r ? r->area : NULL, r ? directions * response_crystals_of(&r->shape) : 0, sizeof *r->area);
+	for (int t = 0; t < RESPONSE_TABLES && r; t++)
+		add_array(h, r->node[t], directions * response_places_of(&r->shape) * 2 * (2 * t + 3),
+		          sizeof *r->node[t]);
+}
+
 static void add_parameters(struct iso_cache_hash *h, const struct iso_ray_sens *p)
 {
 	int64_t number[4] = { p->projector, p->rays, (int64_t)p->seed, p->coincidence_alone };
@@ -92,6 +103,7 @@ static void add_parameters(struct iso_cache_hash *h, const struct iso_ray_sens *
 	add_array(h, p->eff, p->scanner->n, sizeof *p->eff);
 	add_array(h, p->mu ? p->mu->v : NULL, p->mu ? p->mu->n : 0, sizeof(iso_real));
 	if (p->mu) add_grid(h, &p->mu->grid);
+	add_response(h, p->response);
 }
 
 int ray_sens_key(char key[ISO_CACHE_KEY], const iso_ctx *ctx, const struct iso_ray_sens *p)
