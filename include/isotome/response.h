@@ -7,6 +7,7 @@
 #define ISOTOME_RESPONSE_H
 
 #include "isotome/grid.h"
+#include "isotome/memory.h"
 #include "isotome/scanner.h"
 
 ISO_BEGIN_C
@@ -26,9 +27,10 @@ struct iso_response_info {
 	char scanner[17]; /* hash of the scanner's crystals */
 };
 
-/* From an HDF5 file. ISO_EARG where this build has no HDF5. */
+/* From an HDF5 file, and into one. ISO_EARG where this build has no HDF5. sidecar: text of the .json beside it; NULL: none. */
 ISO_CHECKED int iso_response_read(iso_response **r, const char *path);
-ISO_CHECKED int iso_response_write(const char *path, const iso_response *r);
+ISO_CHECKED int iso_response_write(const char *path, const iso_response *r, const char *sidecar);
+ISO_CHECKED int iso_response_write_check(const char *path, bool force); /* before it is computed */
 void iso_response_free(iso_response *r);
 ISO_CHECKED int iso_response_describe(struct iso_response_info *info, const iso_response *r);
 
@@ -44,6 +46,20 @@ double iso_response_area(const iso_response *r, double kev, double phi_deg, doub
    layer: its layer. */
 ISO_CHECKED int iso_response_nodes(double *u, double *v, const iso_response *r, int p, const int64_t place[2],
                                    int64_t layer, double phi_deg, double theta_deg);
+
+/* The table of a scanner with a detector, by Monte Carlo: parallel photons on one module, all others in place, and what that module
+   records. */
+struct iso_response_make {
+	size_t size; /* size of this struct */
+	const iso_scanner *scanner;
+	int64_t photons;  /* of 511 keV, over all directions; 0: 2e8, on CUDA 2e9 */
+	bool no_energies; /* 511 keV alone: not for scatter */
+	uint64_t seed;
+};
+
+/* The same bits for any number of threads, and on both devices. Each rank makes its own. */
+ISO_CHECKED int iso_response_create(iso_response **r, iso_ctx *ctx, const struct iso_response_make *p);
+ISO_CHECKED int iso_response_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_response_make *p);
 
 ISO_END_C
 #endif

@@ -235,6 +235,7 @@ int main_backproject(int argc, char **argv);
 int main_recon(int argc, char **argv);
 int main_timing(int argc, char **argv);
 int main_rates(int argc, char **argv);
+int main_response(int argc, char **argv);
 int main_calibrate(int argc, char **argv);
 int main_scatter(int argc, char **argv);
 int main_motion(int argc, char **argv);

@@ -19,6 +19,7 @@ static const struct command commands[] = {
 	{ "phantom", "make a test image", .run = main_phantom },
 	{ "simulate", "simulate the events that a scanner records of an image", .run = main_simulate,
 	  .shares = true },
+	{ "response", "make the table of what crystals of a ring make of photons", .run = main_response },
 	{ "srm", "make the system matrix of a dual-head scanner, by photon transport", .run = main_srm,
 	  .shares = true },
 	{ "norm", "make the normalisation of a scanner from a known source", .run = main_norm,

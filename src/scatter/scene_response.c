@@ -8,8 +8,11 @@
 
    The formula needs W(E') / W(511) of the scattered leg for every point and pair. It is taken as a_0(E') + a_1(E') c_1 + a_2(E') c_2
    with two numbers c of a leg's direction: the mean over directions, and the first two principal components of the rest. */
+#include "core/status.h"
 #include "physics/water.h"
 #include "scene.h"
+
+#include <stdlib.h>
 
 enum { CELLS = (SCENE_SLANTS + 1) * (SCENE_SLANTS + 1), ROUNDS = 60 };
 #define LEAST_TABLE_KEV 300. /* of D */
@@ -134,6 +137,9 @@ int scene_respond(struct scene *s)
 	int st;
 
 	if ((st = iso_response_fits(s->response, s->scanner))) return st;
+	if (!(iso_response_area(s->response, 510, 0, 0) > 0))
+		return iso_fail(ISO_EINPUT, "scatter: the table of response has no energies below 511 keV: make it without "
+		                            "'no-energies'");
 	s->w = malloc(SCENE_TENS * CELLS * sizeof *s->w);
 	for (int t = 0; t < SCENE_TILTS; t++) s->tilt[t] = malloc(CELLS * sizeof *s->tilt[t]);
 	if (!s->w || !s->tilt[0] || !s->tilt[1])

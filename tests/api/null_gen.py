@@ -44,7 +44,7 @@ OPTIONAL = {
     "iso_transducers_grid": "field", "iso_triples_of_op": "sigma", "iso_triples_of_rows": "sigma", "iso_viewer_write": "overlay o", "iso_volume_read": "ctx",
     "iso_volume_resample": "outside", "iso_warp_jacobian": "det folds", "iso_write": "sidecar",
     "iso_gates_by_amplitude": "level",
-    "iso_rates_write": "singles record", "iso_times_create": "crystal_sigma_ps", "iso_times_fit": "info",
+    "iso_rates_write": "singles record", "iso_response_write": "sidecar", "iso_times_create": "crystal_sigma_ps", "iso_times_fit": "info",
     "iso_times_read": "scanner", "iso_times_write": "record", "iso_timing_fit": "crystal_sigma_ps info",
     "iso_norm_axial": "factor key", "iso_norm_make": "found", "iso_norm_plan": "ctx", "iso_norm_transaxial": "factor key", "iso_norm_write": "record",
 }

@@ -203,7 +203,7 @@ static void as_a_file(void **state)
 	(void)state;
 	assert_true(fd >= 0);
 	close(fd);
-	if (iso_response_write(path, r) == ISO_EARG) { /* no HDF5 */
+	if (iso_response_write(path, r, NULL) == ISO_EARG) { /* no HDF5 */
 		unlink(path);
 		iso_response_free(r);
 		iso_scanner_free(s);
@@ -222,7 +222,7 @@ static void as_a_file(void **state)
 	assert_memory_equal(r->node[2], back->node[2], places * 2 * 7 * 4);
 	OK(iso_response_fits(back, s));
 	REFUSED(iso_response_fits(back, other), ISO_EINPUT, "made for a scanner with hash");
-	REFUSED(iso_response_write("/tmp/table.npy", r), ISO_EARG, ".h5");
+	REFUSED(iso_response_write("/tmp/table.npy", r, NULL), ISO_EARG, ".h5");
 	REFUSED(iso_response_read(&back, TEST_DATA "/response/nodes.json"), ISO_EINPUT, "");
 	iso_response_free(back);
 	iso_response_free(r);

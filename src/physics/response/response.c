@@ -4,8 +4,6 @@
 
 #include "core/size.h"
 #include "core/sized.h"
-#include "file/out.h"
-#include "file/suffix.h"
 #include "scanner/scanner.h"
 
 #include <stdio.h>
@@ -133,8 +131,8 @@ static void crystals_of_cylinder(struct response_crystals *c, const iso_scanner 
 	c->two_rho = 2 * s->radius;
 }
 
-/* Of all that places crystals, number by number. */
-static void hash_crystals(char hash[17], const struct response_crystals *c)
+/* Of all that places crystals, number by number, and of what they and their readout are made of; m may be NULL. */
+static void hash_crystals(char hash[17], const struct response_crystals *c, const struct iso_modules *m)
 {
 	const struct cylinder *k = &c->cylinder;
 	double v[24 + 4 * RESPONSE_RINGS] = {
@@ -150,21 +148,65 @@ static void hash_crystals(char hash[17], const struct response_crystals *c)
 		memcpy(v + 24 + 4 * r, (double[]){ ring->face, ring->first, ring->z, (double)ring->modules },
 		       4 * sizeof *v);
 	}
-	snprintf(hash, 17, "%016llx", (unsigned long long)XXH64(v, sizeof v, 0));
+	uint64_t h = XXH64(v, sizeof v, 0);
+
+	if (m) {
+		const double of[] = { m->crystal[0], m->crystal[1], m->crystal[2], m->cover, m->depth, m->readout,
+			              m->centroid, m->resolution, m->window[0], m->window[1], m->trigger,
+			              m->z_blur, m->material.density, m->cover_of.density, m->gap.density };
+
+		h = XXH64(of, sizeof of, h);
+		h = XXH64(m->material.formula, strlen(m->material.formula), h);
+		h = XXH64(m->cover_of.formula, strlen(m->cover_of.formula), h);
+		h = XXH64(m->gap.formula, strlen(m->gap.formula), h);
+	}
+	snprintf(hash, 17, "%016llx", (unsigned long long)h);
+}
+
+/* Rings of flat modules. */
+static int crystals_of_modules(struct response_crystals *c, const struct iso_modules *m, const char *name)
+{
+	if (m->rings > RESPONSE_RINGS || m->mirrored >= 0)
+		return iso_fail(ISO_EINPUT,
+		                "response: scanner %s has %d rings of modules, must have 1 to %d, and no heads that "
+		                "face each other",
+		                name, (int)m->rings, RESPONSE_RINGS);
+	c->flat = true;
+	c->rings = m->rings;
+	for (int r = 0; r < m->rings; r++)
+		c->ring[r] = (struct response_ring){ .face = m->ring[r].radius,
+			                             .first = m->ring[r].first_rad,
+			                             .z = m->ring[r].z,
+			                             .modules = m->ring[r].count };
+	for (int a = 0; a < 2; a++) {
+		c->block[a] = m->crystals[a];
+		c->blocks[a] = m->blocks[a];
+		c->pitch[a] = m->pitch[a];
+		c->gap[a] = m->block_gap[a];
+	}
+	c->layers = m->layers;
+	c->depth = m->crystal[2];
+	c->two_rho = 2 * (m->ring[0].radius + m->depth);
+	return ISO_OK;
 }
 
 int response_crystals(struct response_crystals *c, struct response_shape *shape, char hash[17],
                       const iso_scanner *s)
 {
+	int st;
+
 	*c = (struct response_crystals){ .flat = false };
-	if (s->kind != ISO_CYLINDER)
+	if (s->kind == ISO_CYLINDER)
+		crystals_of_cylinder(c, s);
+	else if (!s->modules)
 		return iso_fail(ISO_EINPUT, "response: scanner %s is no ring of blocks or modules",
 		                iso_scanner_name(s));
-	crystals_of_cylinder(c, s);
+	else if ((st = crystals_of_modules(c, s->modules, iso_scanner_name(s))))
+		return st;
 	*shape = (struct response_shape){ .block = { c->block[0], c->block[1] },
 		                          .blocks = { c->blocks[0], c->blocks[1] },
 		                          .layers = c->layers };
-	hash_crystals(hash, c);
+	hash_crystals(hash, c, s->modules);
 	return ISO_OK;
 }
 
@@ -248,51 +290,4 @@ int iso_response_nodes(double *u, double *v, const iso_response *r, int p, const
 		v[k] = response_node(&view, &e, 1, k);
 	}
 	return ISO_OK;
-}
-
-/* ---- as a file: HDF5, where the library was built with it ---- */
-
-#ifdef ISO_HDF5
-#	define WRITE response_write_h5
-#	define READ response_read_h5
-#else
-#	define WRITE NULL
-#	define READ NULL
-#endif
-
-static int no_hdf5(const char *path)
-{
-	return iso_fail(ISO_EARG, "%s: this build has no HDF5, which tables of response need", path);
-}
-
-int iso_response_write(const char *path, const iso_response *r)
-{
-	int (*const write)(const char *temp, const char *path, const iso_response *r) = WRITE;
-	struct iso_out o = { 0 };
-
-	if (!path || !r) return iso_fail_null(__func__);
-	if (!iso_has_suffix(path, ".h5") && !iso_has_suffix(path, ".hdf5"))
-		return iso_fail(ISO_EARG, "%s: a table of response is written as .h5", path);
-	if (!write) return no_hdf5(path);
-	int st = iso_out_open(&o, path, 0, ISO_OUT_PLAIN);
-
-	if (!st && !(st = write(o.temp, path, r)) && !(st = iso_out_close(&o))) st = iso_out_commit(&o);
-	iso_out_free(&o);
-	return st;
-}
-
-int iso_response_read(iso_response **r, const char *path)
-{
-	int (*const read)(iso_response * *r, const char *path) = READ;
-	iso_response *got = NULL;
-	int st;
-
-	if (!r || !path) return iso_fail_null(__func__);
-	if (!read) return no_hdf5(path);
-	if (!(st = read(&got, path))) st = response_finish(got);
-	if (st)
-		iso_response_free(got);
-	else
-		*r = got;
-	return st;
 }
