@@ -59,7 +59,8 @@ struct iso_response_make {
 
 /* The same bits for any number of threads, and on both devices. Each rank makes its own. */
 ISO_CHECKED int iso_response_create(iso_response **r, iso_ctx *ctx, const struct iso_response_make *p);
-ISO_CHECKED int iso_response_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct iso_response_make *p);
+ISO_CHECKED int iso_response_plan(struct iso_plan *plan, const iso_ctx *ctx,
+                                  const struct iso_response_make *p);
 
 ISO_END_C
 #endif

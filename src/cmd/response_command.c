@@ -5,9 +5,12 @@
 
 static const struct opt_usage usage = {
 	"response",
-	"Make the table of what the crystals of a scanner record: parallel photons fly at one module, from all "
-	"directions, through the crystals of the whole scanner, and its readout tells which crystal records each. "
-	"The table holds how large a crystal is for the photons (its effective area), and how far their lines lie "
+	"Make the table of what the crystals of a scanner record: parallel photons fly at one module, from "
+	"all "
+	"directions, through the crystals of the whole scanner, and its readout tells which crystal records "
+	"each. "
+	"The table holds how large a crystal is for the photons (its effective area), and how far their "
+	"lines lie "
 	"from its nominal point. 'recon ray --response' lays the lines of an event by it, weighs pairs of "
 	"crystals, and estimates scatter. The scanner's description needs the map 'detector'.",
 	"  isotome response ring.yaml -o ring.resp.h5\n"
@@ -38,13 +41,15 @@ static int write_table(struct cmd *c, const char *path, const iso_response *r)
 		return st;
 	if (i.joined > 0)
 		record_warn(&c->record,
-		            "%" PRId64 " histograms of offsets have fewer than 400 counts, and are joined with "
+		            "%" PRId64
+		            " histograms of offsets have fewer than 400 counts, and are joined with "
 		            "those of neighbouring crystals; more --photons leave each its own",
 		            i.joined);
 	if ((st = cmd_text(c)) || (st = iso_response_write(path, r, c->text))) return st;
 	record_stage(&c->record, NULL);
 	term_say(&c->term,
-	         "%s: %.3g photons, %.3g recorded; effective area along the normal %.4g mm2, mean depth of the first "
+	         "%s: %.3g photons, %.3g recorded; effective area along the normal %.4g mm2, mean depth of "
+	         "the first "
 	         "deposit %.3g mm, chi2 of the smooth areas %.3f",
 	         path, (double)i.photons, (double)i.records, i.area_mm2, i.depth_mm, i.chi2);
 	return ISO_OK;
@@ -75,7 +80,8 @@ int main_response(int argc, char **argv)
 	struct iso_response_make p = { .size = sizeof p };
 	struct cmd c = { 0 };
 	struct opt own[] = {
-		CMD_ARGUMENT("scanner", scanner, OPT_READS, "SCANNER", "scanner description with the map 'detector'"),
+		CMD_ARGUMENT("scanner", scanner, OPT_READS, "SCANNER",
+		             "scanner description with the map 'detector'"),
 		CMD_OUTPUT(out, "the table, .h5"),
 		{ 0, "photons", .real = &photons, .value = "N", .min = 1, .max = 1e14,
 		  .absent = "2e8, on CUDA 2e9",

@@ -49,7 +49,7 @@ int iso_response_write_check(const char *path, bool force)
 
 int iso_response_read(iso_response **r, const char *path)
 {
-	int (*const read)(iso_response **r, const char *path) = READ;
+	int (*const read)(iso_response * *r, const char *path) = READ;
 	iso_response *got = NULL;
 	int st;
 

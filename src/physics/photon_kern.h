@@ -189,7 +189,8 @@ ISO_HD bool photon_land(struct photon_end *e, const struct photon_world *w, cons
 	e->at[1] += s * dir[1];
 	e->at[2] = z;
 	e->way += s;
-	float n = fabsf(e->at[0] * dir[0] + e->at[1] * dir[1]), t = fabsf(e->at[0] * dir[1] - e->at[1] * dir[0]);
+	float n = fabsf(e->at[0] * dir[0] + e->at[1] * dir[1]),
+	      t = fabsf(e->at[0] * dir[1] - e->at[1] * dir[0]);
 
 	e->across = n + t > 0 ? t / (n + t) : 0;
 	e->along = fabsf(dir[2]) < 1 ? fabsf(dir[2]) : 1;

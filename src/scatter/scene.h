@@ -43,13 +43,13 @@ struct scene {
 	struct scene_volume q;    /* density relative to water; averaged down to SCENE_VOXEL_MM, mass stays */
 	struct scene_volume f;    /* activity, counts per mm of chord; averaged likewise */
 	struct scene_volume fine; /* density as the map has it, before it was averaged */
-	const iso_scanner *scanner;    /* the caller's */
-	bool table;                    /* its table of efficiencies counts, not window and resolution */
-	const iso_response *response;  /* the caller's; NULL: none, and none of these (scene_response.c) */
-	float *w;                      /* (SCENE_TENS, SCENE_SLANTS + 1, the same): weight of a photon that meets the ring */
-	float *tilt[SCENE_TILTS];      /* (SCENE_SLANTS + 1, the same): numbers c of a direction */
+	const iso_scanner *scanner;   /* the caller's */
+	bool table;                   /* its table of efficiencies counts, not window and resolution */
+	const iso_response *response; /* the caller's; NULL: none, and none of these (scene_response.c) */
+	float *w; /* (SCENE_TENS, SCENE_SLANTS + 1, the same): weight of a photon that meets the ring */
+	float *tilt[SCENE_TILTS];                /* (SCENE_SLANTS + 1, the same): numbers c of a direction */
 	float seen[SCENE_TENS][1 + SCENE_TILTS]; /* W(E) / W(511) = a_0 + a_1 c_1 + a_2 c_2 */
-	struct iso_scatter_info found; /* what the checks saw */
+	struct iso_scatter_info found;           /* what the checks saw */
 };
 
 /* Voxels are averaged to at most this, mm, where they are smaller. */

@@ -138,8 +138,10 @@ int scene_respond(struct scene *s)
 
 	if ((st = iso_response_fits(s->response, s->scanner))) return st;
 	if (!(iso_response_area(s->response, 510, 0, 0) > 0))
-		return iso_fail(ISO_EINPUT, "scatter: the table of response has no energies below 511 keV: make it without "
-		                            "'no-energies'");
+		return iso_fail(
+			ISO_EINPUT,
+			"scatter: the table of response has no energies below 511 keV: make it without "
+			"'no-energies'");
 	s->w = malloc(SCENE_TENS * CELLS * sizeof *s->w);
 	for (int t = 0; t < SCENE_TILTS; t++) s->tilt[t] = malloc(CELLS * sizeof *s->tilt[t]);
 	if (!s->w || !s->tilt[0] || !s->tilt[1])

@@ -9,9 +9,10 @@
 enum { ACROSS = 16, PLANES = 10 };
 #define VOXEL 8.
 
-static const char ring_text[] = "kind: cylinder\nradius_mm: 150\nrings: 8\nring_pitch_mm: 12\ncrystals_per_ring: 96\n"
-				"block: {crystals: 8, rings: 8}\ncrystal_mm: [9, 11, 20]\nmin_crystal_distance: 19\n"
-				"energy: {window_kev: [400, 650], resolution: 0.12}\n";
+static const char ring_text[] =
+	"kind: cylinder\nradius_mm: 150\nrings: 8\nring_pitch_mm: 12\ncrystals_per_ring: 96\n"
+	"block: {crystals: 8, rings: 8}\ncrystal_mm: [9, 11, 20]\nmin_crystal_distance: 19\n"
+	"energy: {window_kev: [400, 650], resolution: 0.12}\n";
 
 struct world {
 	iso_ctx *ctx;
@@ -28,7 +29,8 @@ static void fill(struct world *w)
 	OK(iso_array_on_grid(&w->f, &g));
 	OK(iso_array_on_grid(&w->mu, &g));
 	for (int64_t i = 0; i < w->f.n; i++) {
-		double x = ((double)(i % ACROSS) - 7.5) * VOXEL, y = ((double)(i / ACROSS % ACROSS) - 7.5) * VOXEL;
+		double x = ((double)(i % ACROSS) - 7.5) * VOXEL,
+		       y = ((double)(i / ACROSS % ACROSS) - 7.5) * VOXEL;
 
 		w->mu.v[i] = (iso_real)(hypot(x, y) < 50 ? .0096 : 0);
 		w->f.v[i] = (iso_real)(hypot(x - 10, y) < 30 ? 3 : 0);
@@ -55,7 +57,8 @@ static void respond(struct world *w, double more)
 			double seen = scene_efficiency(&s, kev) / s.eps0;
 
 			w->r->d_energy[e * RESPONSE_DIRECTIONS + d] =
-				(float)(80 * cos(phi) * cos(theta) * seen * (e < RESPONSE_ENERGIES - 1 ? more : 1));
+				(float)(80 * cos(phi) * cos(theta) * seen *
+			                (e < RESPONSE_ENERGIES - 1 ? more : 1));
 		}
 	}
 	OK(response_finish(w->r));
@@ -197,8 +200,8 @@ CUDA_TEST(cuda_monte_carlo, check_monte_carlo)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(formula),      cmocka_unit_test(monte_carlo),      cmocka_unit_test(more),
-		cmocka_unit_test(refused),      cmocka_unit_test(cuda_formula),     cmocka_unit_test(cuda_monte_carlo),
+		cmocka_unit_test(formula), cmocka_unit_test(monte_carlo),  cmocka_unit_test(more),
+		cmocka_unit_test(refused), cmocka_unit_test(cuda_formula), cmocka_unit_test(cuda_monte_carlo),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

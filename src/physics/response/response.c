@@ -151,9 +151,21 @@ static void hash_crystals(char hash[17], const struct response_crystals *c, cons
 	uint64_t h = XXH64(v, sizeof v, 0);
 
 	if (m) {
-		const double of[] = { m->crystal[0], m->crystal[1], m->crystal[2], m->cover, m->depth, m->readout,
-			              m->centroid, m->resolution, m->window[0], m->window[1], m->trigger,
-			              m->z_blur, m->material.density, m->cover_of.density, m->gap.density };
+		const double of[] = { m->crystal[0],
+			              m->crystal[1],
+			              m->crystal[2],
+			              m->cover,
+			              m->depth,
+			              m->readout,
+			              m->centroid,
+			              m->resolution,
+			              m->window[0],
+			              m->window[1],
+			              m->trigger,
+			              m->z_blur,
+			              m->material.density,
+			              m->cover_of.density,
+			              m->gap.density };
 
 		h = XXH64(of, sizeof of, h);
 		h = XXH64(m->material.formula, strlen(m->material.formula), h);
@@ -167,10 +179,11 @@ static void hash_crystals(char hash[17], const struct response_crystals *c, cons
 static int crystals_of_modules(struct response_crystals *c, const struct iso_modules *m, const char *name)
 {
 	if (m->rings > RESPONSE_RINGS || m->mirrored >= 0)
-		return iso_fail(ISO_EINPUT,
-		                "response: scanner %s has %d rings of modules, must have 1 to %d, and no heads that "
-		                "face each other",
-		                name, (int)m->rings, RESPONSE_RINGS);
+		return iso_fail(
+			ISO_EINPUT,
+			"response: scanner %s has %d rings of modules, must have 1 to %d, and no heads that "
+			"face each other",
+			name, (int)m->rings, RESPONSE_RINGS);
 	c->flat = true;
 	c->rings = m->rings;
 	for (int r = 0; r < m->rings; r++)

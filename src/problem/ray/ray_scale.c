@@ -51,9 +51,10 @@ json_t *ray_scale(iso_problem *problem)
 	json_object_set_new(o, "crystals", json_integer(iso_scanner_crystals(ray->s)));
 	json_object_set_new(o, "pairs", json_integer(iso_scanner_pairs(ray->s)));
 	json_object_set_new(o, "radius_mm", record_real(radius_mm(ray->s)));
-	json_object_set_new(o, "pair_weight", json_string(ray->response         ? "response"
-	                                                  : ray->s->solid_angle ? "solid-angle"
-	                                                                        : "uniform"));
+	json_object_set_new(o, "pair_weight",
+	                    json_string(ray->response         ? "response"
+	                                : ray->s->solid_angle ? "solid-angle"
+	                                                      : "uniform"));
 	return o;
 }
 

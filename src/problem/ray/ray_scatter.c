@@ -259,7 +259,7 @@ static int round_times(struct iso_events *to, const struct ray_problem *ray, con
 double ray_met(const struct ray_problem *ray, const struct iso_event *e)
 {
 	return iso_scanner_met(ray->s, (double[]){ e->p1[0], e->p1[1], e->p1[2] },
-	                         (double[]){ e->p2[0], e->p2[1], e->p2[2] });
+	                       (double[]){ e->p2[0], e->p2[1], e->p2[2] });
 }
 
 int ray_scatter_add(struct ray_problem *ray, const struct iso_events *e, const iso_real *mult, iso_real *r)

@@ -86,7 +86,8 @@ static void add_response(struct iso_cache_hash *h, const iso_response *r)
 {
 	const int64_t directions = r ? RESPONSE_DIRECTIONS : 0;
 
-	add_array(h, r ? r->area : NULL, r ? directions * response_crystals_of(&r->shape) : 0, sizeof *r->area);
+	add_array(h, r ? r->area : NULL, r ? directions * response_crystals_of(&r->shape) : 0,
+	          sizeof *r->area);
 	for (int t = 0; t < RESPONSE_TABLES && r; t++)
 		add_array(h, r->node[t], directions * response_places_of(&r->shape) * 2 * (2 * t + 3),
 		          sizeof *r->node[t]);

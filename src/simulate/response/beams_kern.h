@@ -53,7 +53,8 @@ ISO_HD void beams_count(const struct beams *b, int64_t direction, const float uv
 	if (!b->count) return;
 	int64_t c = ((int64_t)p.iz * modules_along(m, 0) + p.it) * m->layers + p.layer;
 	int64_t place = (int64_t)direction * b->places +
-	                ((p.iz % m->crystals[1]) * m->crystals[0] + p.it % m->crystals[0]) * m->layers + p.layer;
+	                ((p.iz % m->crystals[1]) * m->crystals[0] + p.it % m->crystals[0]) * m->layers +
+	                p.layer;
 	int32_t bin[2];
 
 	BEAMS_ADD(b->count + direction * b->crystals + c, 1u);

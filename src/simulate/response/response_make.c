@@ -20,7 +20,7 @@ struct maker {
 	iso_response *r;
 	struct iso_room room; /* of the device */
 	struct beams b;
-	struct beam *beam;    /* on the host */
+	struct beam *beam; /* on the host */
 	float (*nominal)[2];
 	double mm2[RESPONSE_DIRECTIONS]; /* of a rectangle */
 	struct iso_clock clock;
@@ -63,16 +63,19 @@ static void aim(struct maker *k, int i)
 {
 	const struct iso_modules *m = k->m;
 	const struct modules_ring *ring = m->ring + modules_ring_of(m, k->b.module);
-	double phi = i / RESPONSE_THETAS * RESPONSE_PHI_STEP, theta = i % RESPONSE_THETAS * RESPONSE_THETA_STEP;
+	double phi = i / RESPONSE_THETAS * RESPONSE_PHI_STEP,
+	       theta = i % RESPONSE_THETAS * RESPONSE_THETA_STEP;
 	double half[3] = { modules_mm(m, 0) / 2, modules_mm(m, 1) / 2, (m->crystal[2] + m->cover) / 2 };
 	double t[3], n[3], d[3], u[3], v[3], middle[3], mm[2];
 	struct beam *beam = k->beam + i;
 
 	modules_axes(t, n, m, k->b.module);
 	axes_of(u, v, d, phi, theta, t, n);
-	for (int a = 0; a < 3; a++) middle[a] = (ring->radius + half[2] - m->cover) * n[a] + (a == 2 ? ring->z : 0);
+	for (int a = 0; a < 3; a++)
+		middle[a] = (ring->radius + half[2] - m->cover) * n[a] + (a == 2 ? ring->z : 0);
 	mm[0] = 2 * (half[0] * fabs(dot(u, t)) + half[2] * fabs(dot(u, n)) + MARGIN_MM);
-	mm[1] = 2 * (half[0] * fabs(dot(v, t)) + half[1] * fabs(v[2]) + half[2] * fabs(dot(v, n)) + MARGIN_MM);
+	mm[1] = 2 *
+	        (half[0] * fabs(dot(v, t)) + half[1] * fabs(v[2]) + half[2] * fabs(dot(v, n)) + MARGIN_MM);
 	/* back to where the line comes nearest to the axis */
 	double back = (middle[0] * d[0] + middle[1] * d[1]) / (d[0] * d[0] + d[1] * d[1]);
 
@@ -146,7 +149,8 @@ static int fetch(const struct maker *k, void *to, const void *from, int64_t byte
 static int run_whole(struct maker *k)
 {
 	iso_response *r = k->r;
-	int64_t n = (int64_t)RESPONSE_DIRECTIONS * k->b.crystals, places = (int64_t)RESPONSE_DIRECTIONS * k->b.places;
+	int64_t n = (int64_t)RESPONSE_DIRECTIONS * k->b.crystals,
+		places = (int64_t)RESPONSE_DIRECTIONS * k->b.places;
 	uint32_t records[RESPONSE_DIRECTIONS];
 	double mm2[RESPONSE_DIRECTIONS];
 	int64_t depth[2];
@@ -156,7 +160,8 @@ static int run_whole(struct maker *k)
 	    (st = fetch(k, r->hist[0], k->b.hist[0], places * RESPONSE_BINS * 4)) ||
 	    (st = fetch(k, r->hist[1], k->b.hist[1], places * RESPONSE_BINS * 4)) ||
 	    (st = fetch(k, r->beyond, k->b.beyond, places * 4)) ||
-	    (st = fetch(k, records, k->b.records, sizeof records)) || (st = fetch(k, depth, k->b.depth, sizeof depth)))
+	    (st = fetch(k, records, k->b.records, sizeof records)) ||
+	    (st = fetch(k, depth, k->b.depth, sizeof depth)))
 		return st;
 	for (int i = 0; i < RESPONSE_DIRECTIONS; i++) {
 		mm2[i] = k->mm2[i] / (double)k->b.each;
@@ -224,7 +229,8 @@ static int open_scan(struct maker *k)
 
 static int open_counts(struct maker *k)
 {
-	int64_t n = (int64_t)RESPONSE_DIRECTIONS * k->b.crystals, places = (int64_t)RESPONSE_DIRECTIONS * k->b.places;
+	int64_t n = (int64_t)RESPONSE_DIRECTIONS * k->b.crystals,
+		places = (int64_t)RESPONSE_DIRECTIONS * k->b.places;
 
 	ISO_DEVICE(&k->room, k->b.count, n);
 	ISO_DEVICE(&k->room, k->b.beyond, places);
@@ -240,7 +246,8 @@ static void blur_v(iso_response *r, double fwhm)
 	const double sigma = fwhm / 2.35482;
 
 	for (int64_t i = 0; i < RESPONSE_DIRECTIONS * response_places_of(&r->shape); i++) {
-		double along = cos((double)(i / response_places_of(&r->shape) % RESPONSE_THETAS) * RESPONSE_THETA_STEP);
+		double along = cos((double)(i / response_places_of(&r->shape) % RESPONSE_THETAS) *
+		                   RESPONSE_THETA_STEP);
 
 		for (int b = 0; b < RESPONSE_BINS; b++) {
 			double x = (b + .5 - RESPONSE_BINS / 2.) * RESPONSE_BIN_MM / (sigma * along);
@@ -287,10 +294,11 @@ static int take(struct iso_response_make *own, const iso_ctx *ctx, const struct 
 	if (st) return st;
 	if (!own->scanner) return iso_fail(ISO_EARG, "response: no scanner");
 	if (!own->scanner->modules)
-		return iso_fail(ISO_EINPUT,
-		                "response: scanner %s does not say what its crystals are: its description needs "
-		                "a map such as `detector: {material: {formula: Lu2SiO5, density: 7.4}}`",
-		                iso_scanner_name(own->scanner));
+		return iso_fail(
+			ISO_EINPUT,
+			"response: scanner %s does not say what its crystals are: its description needs "
+			"a map such as `detector: {material: {formula: Lu2SiO5, density: 7.4}}`",
+			iso_scanner_name(own->scanner));
 	if (own->photons < 0 || (double)own->photons > 1e14)
 		return iso_fail(ISO_EARG, "response: %" PRId64 " photons, must be 0 to 1e14", own->photons);
 	if (own->photons == 0) own->photons = (int64_t)(iso_ctx_is_cuda(ctx) ? PHOTONS_CUDA : PHOTONS_CPU);
