@@ -83,7 +83,7 @@ ISO_HD void beams_run(const struct beams *b, int64_t i)
 	int found = crystal_singles(single, count, &b->scan, &t);
 
 	for (int k = 0; k < found && k < 2; k++) beams_count(b, direction, uv, single[k].crystal);
-	if (found > 0 && direction == 0 && b->count) {
+	if (direction == 0 && b->count) {
 		BEAMS_ADD_LONG(b->depth, (int64_t)(t.depth * BEAMS_DEPTH + .5f));
 		BEAMS_ADD_LONG(b->depth + 1, (int64_t)1);
 	}
