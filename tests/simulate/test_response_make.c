@@ -8,7 +8,7 @@
 static const char ring_text[] =
 	"kind: modules\nrings: [{modules: 24, radius_mm: 120, first_deg: 0}]\n"
 	"module: {crystals: [4, 3], pitch_mm: [7, 7], crystal_mm: [6.9, 6.9, 20], blocks: [1, 2], "
-        "block_gap_mm: [0, 1]}\n"
+	"block_gap_mm: [0, 1]}\n"
 	"detector: {material: {formula: Lu2SiO5, density: 7.4}, readout: block}\n"
 	"energy: {resolution: 0.115, window_kev: [435, 650]}\ninteraction_depth_mm: 7\n";
 
