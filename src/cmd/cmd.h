@@ -179,6 +179,9 @@ void ranks_close(void);
 /* nema_command.c: a page of figures after NEMA, from files of 'isotome nema --json'. */
 int nema_page_of(struct cmd *c, const char *out, const char *title, int n, char *const *files);
 
+/* unmix_command.c: where unmix writes the map of that name: x.nii.gz -> x_NAME.nii.gz. */
+int unmix_map_path(char path[PATH_MAX], const char *out, const char *name);
+
 /* Files of events, told by suffix; .npy, which may hold them too, is not among them. */
 bool cmd_is_events(const char *path);
 

@@ -39,6 +39,7 @@ struct work {
 		struct iso_array a;
 	} map[MAPS];
 	iso_real *concentration; /* of a frame, all chromophores */
+	char beside[PATH_MAX];   /* where maps go if nobody says */
 };
 
 static const struct opt_usage usage = {
@@ -312,8 +313,7 @@ static bool blood(const struct work *w)
 	return w->of.oxygenated >= 0 && w->of.deoxygenated >= 0;
 }
 
-/* x.nii.gz -> x_NAME.nii.gz */
-static int map_path(struct map *m, const char *out)
+int unmix_map_path(char path[PATH_MAX], const char *out, const char *name)
 {
 	const char *base = iso_base_name(out), *dot = strrchr(base, '.');
 
@@ -321,9 +321,9 @@ static int map_path(struct map *m, const char *out)
 		while (dot > base && *--dot != '.') {
 		}
 	const int stem = (int)((dot ? dot : base + strlen(base)) - out);
-	const int n = iso_snprintf(m->path, sizeof m->path, "%.*s_%s%s", stem, out, m->name, out + stem);
+	const int n = iso_snprintf(path, PATH_MAX, "%.*s_%s%s", stem, out, name, out + stem);
 
-	return n < (int)sizeof m->path ? ISO_OK : iso_fail(ISO_EARG, "%.200s: the path is too long", out);
+	return n < PATH_MAX ? ISO_OK : iso_fail(ISO_EARG, "%.200s: the path is too long", out);
 }
 
 static int add_map(struct work *w, const char *name, const char *unit)
@@ -334,7 +334,9 @@ static int add_map(struct work *w, const char *name, const char *unit)
 	iso_snprintf(m->name, sizeof m->name, "%s", name);
 	m->unit = unit;
 	if (whole(w)) return ISO_OK;
-	if ((st = map_path(m, w->s.out)) || (st = cmd_add_output(&w->c, m->path, m->name))) return st;
+	if ((st = unmix_map_path(m->path, w->s.out, m->name)) ||
+	    (st = cmd_add_output(&w->c, m->path, m->name)))
+		return st;
 	return cmd_check_array(&w->c, m->path);
 }
 
@@ -557,11 +559,27 @@ static int run(struct work *w)
 	return (st = write_maps(w)) ? st : write_page(w);
 }
 
-/* The names of the maps are those of the chromophores: they are known before anything large is read. */
-static int begin(struct work *w)
+/* Without an output the maps get the name of the images. */
+static int settle_output(struct work *w)
 {
 	int st;
 
+	if (w->s.out) return ISO_OK;
+	if (iso_variable(w->s.in))
+		return iso_fail(ISO_EARG, "--output is missing: where the maps of %s go", w->s.in);
+	w->s.out = w->s.in;
+	if (!whole(w)) return ISO_OK;
+	if ((st = unmix_map_path(w->beside, w->s.in, "unmix"))) return st;
+	w->s.out = w->beside;
+	return cmd_add_output(&w->c, w->beside, "maps");
+}
+
+/* The names of the maps are those of the chromophores: they are known before anything large is read. */
+static int begin(struct work *w)
+{
+	int st = settle_output(w);
+
+	if (st) return st;
 	if (w->s.page && whole(w))
 		return iso_fail(
 			ISO_EARG,
@@ -590,16 +608,22 @@ static void free_work(struct work *w)
 
 int main_unmix(int argc, char **argv)
 {
-	struct work w = { .s = { .chromophores = "HbO2,Hb", .floor = .05 }, .c = { .cpu_only = true } };
+	struct work w = { .s = { .chromophores = "HbO2,Hb", .floor = .05 },
+		          .c = { .cpu_only = true, .writes = true } };
 	struct settings *s = &w.s;
 	struct opt own[] = {
 		CMD_ARGUMENT(
 			"images", s->in, OPT_READS, "IMAGES",
 			"images of several wavelengths in turn (images, nz, ny, nx), as recon writes them "
 			"with --wavelength all"),
-		CMD_OUTPUT(
-			s->out,
-			"maps, each in a file of its name (.nii, .nii.gz, .hv, .raw), or all in one (.npy)"),
+		{ .letter = 'o',
+		  .name = "output",
+		  .text = &s->out,
+		  .file = OPT_WRITES,
+		  .value = "FILE",
+		  .absent = "beside IMAGES: x_HbO2.nii and so on, x_unmix.npy",
+		  .help = "maps, each in a file of its name (.nii, .nii.gz, .hv, .raw), or all in one "
+		          "(.npy)" },
 		{ 0, "wavelengths", .text = &s->wavelengths, .value = "NM,...",
 		  .absent = "what the record of IMAGES says",
 		  .help = "wavelengths in nm, in the order of the images" },

@@ -131,6 +131,20 @@ check "images" <<-'END'
 	        {"wavelength": 3, "frame": 2, "nm": 800}, "record")
 	require(len(record("cg.json")["results"]["images"]) == 2, "record of cg")
 END
+# maps of what absorbs, after the images: those of isotome unmix
+run recon ubp --data six.hdf5 "${small[@]}" --wavelength all --frame all --unmix HbO2,Hb -o both.nii
+run unmix all6.nii -o apart.nii
+for map in HbO2 Hb so2 so2_sd thb residual; do same "both_$map.nii" "apart_$map.nii"; done
+same both.nii all6.nii
+run recon ubp --data six.hdf5 "${small[@]}" --wavelength all --unmix HbO2,Hb,water -o both.npy
+[ -e both_unmix.npy ] || fail "no maps beside both.npy"
+expect 2 recon ubp --data six.hdf5 "${small[@]}" --wavelength all --unmix HbO2,Hb -o apart.nii
+err_has 'apart_HbO2.nii'
+[ -e apart.nii ] && fail "images without their maps"
+expect 2 recon ubp --data six.hdf5 "${small[@]}" --wavelength 2 --unmix HbO2 -o no.nii
+err_has '--unmix is for a recording of several wavelengths'
+expect 2 recon ubp --data six.hdf5 "${small[@]}" --wavelength all --unmix HbO2,Hb,water,lipid -o no.nii
+err_has "3 wavelengths can't tell 4 chromophores apart"
 recon() { expect "$1" recon ubp --data "$2" "${small[@]}" "${@:3}" -o no.nii; }
 recon 2 six.hdf5 --wavelength 4
 err_has "--wavelength is '4', must be all or a number from 1 to 3, or its nm"

@@ -148,8 +148,9 @@ int main_recon(int argc, char **argv)
 	struct cmd c = { 0 };
 	struct scan scan = { 0 };
 	struct live_page live = { 0 };
+	struct unmixing unmixing = { 0 };
 	const char *out = NULL;
-	bool deterministic = false;
+	bool deterministic = false, quiet;
 	int st = cmd_problem(&p, &c, argc, argv);
 
 	if (st) return st;
@@ -170,6 +171,7 @@ int main_recon(int argc, char **argv)
 		p->sets[SET_SQUARES],
 		scan_params(&scan),
 		live_params(&live),
+		unmixing_params(&unmixing),
 		p->sets[SET_STOP],
 		p->sets[SET_UNITS],
 		cmd_common(&c, CMD_COMPUTES | CMD_WRITES),
@@ -190,12 +192,14 @@ int main_recon(int argc, char **argv)
 	if ((st = live_check(&live)) || (st = scan_begin(&scan, p, &c, out))) goto done;
 	p->ends = !scan.list;
 	if ((st = settings_out(&p->s, scan.list ? scan.path : out))) goto done;
-	if (!(st = check(p, &c)) && !(st = problem_record_parameters(p)) &&
-	    !(st = tell_preset(p, &c, argc, argv)) && !(st = cmd_problem_begin(p, &c)) &&
-	    !(st = live_begin(&live, p, &c, out)))
+	if (!(st = unmixing_check(&unmixing, p, &c, out)) && !(st = check(p, &c)) &&
+	    !(st = problem_record_parameters(p)) && !(st = tell_preset(p, &c, argc, argv)) &&
+	    !(st = cmd_problem_begin(p, &c)) && !(st = live_begin(&live, p, &c, out)))
 		st = scan.list ? scan_run(&scan, p, &c) : iso_problem_recon(NULL, out, p);
 	live_end(&live, st, out);
 done:
 	iso_problem_free(p);
-	return cmd_end(&c, st);
+	quiet = c.quiet;
+	st = cmd_end(&c, st);
+	return st || ranks_idle() ? st : unmixing_run(&unmixing, quiet);
 }

@@ -26,6 +26,25 @@ int live_check(const struct live_page *l);
 int live_begin(struct live_page *l, iso_problem *p, const struct cmd *c, const char *out);
 void live_end(struct live_page *l, int st, const char *out);
 
+/* ---- --unmix: maps of what absorbs, after the images ---- */
+
+struct unmixing {
+	const char *names;
+	struct opt opts[2];
+	/* from unmixing_check on */
+	const char *out;
+	bool nonneg, force;
+};
+
+struct opt_set unmixing_params(struct unmixing *u);
+
+/* After the options are parsed: whether the recording's wavelengths can tell the chromophores apart, and the maps be
+   written. */
+int unmixing_check(struct unmixing *u, const iso_problem *p, struct cmd *c, const char *out);
+
+/* After the command, whose output it reads: runs unmix. */
+int unmixing_run(const struct unmixing *u, bool quiet);
+
 /* ---- --beta-scan: the same reconstruction with several strengths of its penalty, each from the image of the one
    before, and a page to choose by ---- */
 
