@@ -21,7 +21,7 @@ def phantom(tmp_path):
 
 
 def test_branching():
-    assert isotome.branching("f-18") == 0.967
+    assert isotome.branching("f-18") == 0.9673
     with pytest.raises(isotome.ArgumentError, match="did you mean F-18"):
         isotome.branching("F-19")
 

@@ -23,13 +23,13 @@ from checks import *
 import nibabel
 c = record("ring.json")["calibration"]
 plain, bq = (np.asarray(nibabel.load(n).dataobj, float) for n in ("plain.nii", "bq.nii"))
-near("K f / (T b)", bq, plain * c["K"] / (600 * .967), 1e-4 * bq.max())
+near("K f / (T b)", bq, plain * c["K"] / (600 * .9673), 1e-4 * bq.max())
 x = nibabel.load("plain.nii")
 at = [x.affine[a, 3] + x.affine[a, a] * np.arange(plain.shape[a]) for a in range(3)]
 inside = plain[np.ix_(abs(at[0]) < 40, abs(at[1]) < 40, abs(at[2]) < 24)]
 assert inside.shape[2] == 8, inside.shape
 means = inside.mean((0, 1))
-near("K", c["K"], 5000 * 600 * .967 / means.mean(), 1e-4 * c["K"])
+near("K", c["K"], 5000 * 600 * .9673 / means.mean(), 1e-4 * c["K"])
 near("error", c["standard_error"] / c["K"], means.std(ddof=1) / 8 ** .5 / means.mean(), 1e-3 * c["standard_error"] / c["K"])
 END
 
@@ -51,10 +51,10 @@ err_has "made with 'radius_mm' 120.0, this run has 120.5"
 expect 2 "${scan[@]}" --calibration 0 -o no.nii
 err_has '--calibration is 0, must be above 0'
 suv=(--suv --weight-kg 70 --dose-mbq 370 --injected-at 10:00 --started-at 11:00)
-expect 2 "${plain[@]}" --calibration ring.json --branching 0.967 "${suv[@]}" -o no.nii
+expect 2 "${plain[@]}" --calibration ring.json --branching 0.9673 "${suv[@]}" -o no.nii
 err_has '--suv needs the decay of the dose: give --isotope or --half-life-s'
 run convert e.Cdh e.npy
-expect 2 recon ray --events e.npy --scanner ring.yaml --norm eff.npy --tof-fwhm-ps 0 "${grid[@]}" --branching 0.967 \
+expect 2 recon ray --events e.npy --scanner ring.yaml --norm eff.npy --tof-fwhm-ps 0 "${grid[@]}" --branching 0.9673 \
 	--calibration 3 -o no.nii
 err_has '--calibration needs the length of the scan, which the data do not say: give --duration-s'
 [ ! -e no.nii ] || fail "a refused run has left a file"

@@ -51,7 +51,7 @@ def inside(path, radius=30, half=18):
 END
 export PYTHONPATH=$PYTHONPATH:$PWD
 true_first=$("$PYTHON" -c 'from truth import *
-print(repr(float(activity("first", 600, 6586.2, .967))))')
+print(repr(float(activity("first", 600, 6586.2, .9673))))')
 
 # ---- a calibration ----
 recon first phantom.nii "${grid[@]}" --isotope F-18 --started-at 2026-11-16T23:50:00
@@ -69,8 +69,8 @@ run calibrate phantom.nii --concentration "$earlier" --at 2026-11-16T20:10:27.6 
 check "the calibration" <<'END'
 from truth import *
 c, early, dated = (record(n)["calibration"] for n in ("ring.json", "early.json", "dated.json"))
-a = activity("first", 600, 6586.2, .967)
-near("K", c["K"], a * 600 * .967 / inside("phantom.nii"), 1e-6 * c["K"])
+a = activity("first", 600, 6586.2, .9673)
+near("K", c["K"], a * 600 * .9673 / inside("phantom.nii"), 1e-6 * c["K"])
 near("K of the earlier time", early["K"], c["K"], 1e-9 * c["K"])
 near("K of the date", dated["K"], c["K"], 1e-9 * c["K"])
 require(0 < c["standard_error"] < .02 * c["K"], f"error {c['standard_error']} of {c['K']}")
