@@ -46,6 +46,7 @@
 #include "isotome/units.h"
 #include "isotome/unmix.h"
 #include "isotome/simulate.h"
+#include "isotome/activity.h"
 #include "isotome/filter.h"
 #include "isotome/gates.h"
 #include "isotome/warp.h"

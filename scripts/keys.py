@@ -48,6 +48,16 @@ PARTS = [
         ],
     ),
     (
+        "Isotopes",
+        "`isotome simulate --isotope FILE`: positrons and photons of a decay.",
+        [
+            ("src/physics/decay/isotope.c", "read_map", "keys", ""),
+            ("src/physics/decay/isotope.c", "read_map", "of_daughter", "daughter"),
+            ("src/physics/decay/isotope.c", "read_map", "of_later", "later"),
+            ("src/physics/decay/isotope.c", "read_branch", "keys", "one of branches"),
+        ],
+    ),
+    (
         "Phantoms",
         "`isotome phantom FILE`, and wherever the name of a phantom may stand.",
         [

@@ -55,6 +55,11 @@ int iso_table_read(double **v, int64_t *rows, int columns, const char *path);
 /* Makes the preamble of numbers of `size` bytes in C order, kind 'f' or 'u'; returns its length. */
 int iso_npy_lead(char head[ISO_NPY_LEAD], char kind, int size, int n_dim, const int64_t *dim);
 
+/* A file of records that grows: begin opens it, then records are written to it as they are, and end tells their fields,
+   "('a', '<u8'), ('b', '<f4')", and how many they are, and closes the file; the caller commits it. */
+int iso_npy_records_begin(struct iso_out *o, const char *path);
+int iso_npy_records_end(struct iso_out *o, const char *fields, int64_t n);
+
 /* A whole file of n bytes, as NumPy's uint8. */
 int iso_npy_bytes(const char *path, const uint8_t *v, int64_t n);
 

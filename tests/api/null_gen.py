@@ -19,6 +19,7 @@ OPTIONAL = {
     "iso_basis_bins": "mean weight", "iso_frame_fit": "se s2", "iso_logan_fit": "intercept skipped",
     "iso_kinetic_run": "r run", "iso_kinetic_scores": "score misfit region",
     "iso_panel_sensitivity": "o",
+    "iso_activity_scan": "counts prompts prompts_arg delayeds delayeds_arg",
     "iso_array_free": "a", "iso_calibration_write": "", "iso_cg_run": "r run", "iso_ctx_create_ranks": "mpi_comm",
     "iso_ctx_follow_stream": "stream", "iso_ctx_lead_stream": "stream", "iso_ctx_set_stream": "stream",
     "iso_barrel_events_read": "o", "iso_barrel_file_open": "o", "iso_barrel_sens": "mu", "iso_barrel_simulate": "mu", "iso_barrel_simulate_places": "mu",

@@ -176,7 +176,7 @@ static void positrons_follow_the_laws(void **state)
 /* Two slabs of 40 mm below and above z = 0 in voxels of 5 mm; densities by entry. */
 static struct decay_map slabs(uint16_t v[16 * 16 * 16], uint16_t below, uint16_t above)
 {
-	struct decay_map m = { v, 1e-3f, { 16, 16, 16 }, { -40, -40, -40 }, { 5, 5, 5 } };
+	struct decay_map m = { v, NULL, 1e-3f, { 16, 16, 16 }, { -40, -40, -40 }, { 5, 5, 5 } };
 
 	for (int i = 0; i < 16 * 16 * 16; i++) v[i] = i < 8 * 16 * 16 ? below : above;
 	return m;

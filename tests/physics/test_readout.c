@@ -138,7 +138,7 @@ static void expect_pairs(const struct set *s, const char *what, const struct iso
 			assert_int_equal(
 				iso_sorter_push(&q, s->p + from, next - from, horizon(s->p, s->n, next)),
 				ISO_OK);
-			struct iso_pairs *l = late ? &q.late : &q.prompt;
+			struct iso_sorted_pairs *l = late ? &q.late : &q.prompt;
 
 			for (int64_t i = 0; i < l->n; i++, found++) {
 				assert_true(found < n);
@@ -168,7 +168,7 @@ static void pairs_are_those_of_the_reference(void **state)
 
 		for (int w = 0; w < 2; w++)
 			for (int m = 0; m < N_OF(policy_word); m++) {
-				rule.window = (enum iso_sorter_window)w;
+				rule.window = (enum iso_sorter_windows)w;
 				rule.multiples = (enum iso_multiples)m;
 				snprintf(what, sizeof what, "pairs_%s_%s", window_word[w], policy_word[m]);
 				expect_pairs(sets + k, what, &rule, false);
@@ -405,7 +405,7 @@ static void randoms_follow_the_formulas(void **state)
 		struct iso_sorter rule = { .tau = ticks(4),
 			                   .delay = ticks(140),
 			                   .delayed = true,
-			                   .window = (enum iso_sorter_window)w,
+			                   .window = (enum iso_sorter_windows)w,
 			                   .multiples = ISO_MULTIPLES_ALL,
 			                   .good = any };
 		struct iso_sorter_stream q;

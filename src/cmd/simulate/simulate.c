@@ -27,6 +27,10 @@ static const struct opt_usage usage = {
 	"  isotome simulate ring.yaml x.nii --counts 1e6 --randoms 0.2 --tof-fwhm-ps 0 -o e.lmdT\n"
 	"  isotome simulate ring.yaml x.nii --counts 1e6 --randoms 0.3 --norm eff.npy -o e.lmdT \\\n"
 	"    --delayed d.lmdT --singles s.npy --duration-s 600 --isotope F-18\n"
+	"  isotome simulate examples/scanners/crystal-ring.yaml x.nii --mu mu.nii --crystals --activity-bq "
+	"5e7 "
+	"\\\n"
+	"    --duration-s 10 --isotope F-18 -o e.Cdh --delayed late.Cdh\n"
 	"  isotome simulate ring.yaml x.nii --mu mu.nii --poses head.csv --duration-s 60 -o e.Cdh\n"
 	"  isotome simulate ring.yaml labels.nii --tacs curves.tsv --counts 1e7 --duration-s 3600 --isotope "
 	"F-18 -o "
@@ -41,7 +45,7 @@ static const struct opt_usage usage = {
 	"  isotome simulate examples/scanners/meng2019.yaml --physics --point 0,0,0 --pairs 1e7 --json\n",
 };
 
-enum { OWN_OPTIONS = 19, PHYSICS_OPTIONS = 7, MOTION_OPTIONS = 10, DETECTION_OPTIONS = 5, TACS_OPTIONS = 5 };
+enum { OWN_OPTIONS = 19, PHYSICS_OPTIONS = 8, MOTION_OPTIONS = 10, DETECTION_OPTIONS = 5, TACS_OPTIONS = 5 };
 
 static void list_options(struct opt o[OWN_OPTIONS], struct simulate *s)
 {
@@ -100,6 +104,9 @@ static void list_physics(struct opt o[PHYSICS_OPTIONS], struct simulate *s)
 		{ 0, "physics", .flag = &s->physics,
 		  .help = "follow photons through the object (--mu), with Compton scatter, photoelectric "
 		          "effect and energy window. For panels also through crystals, gaps and readout" },
+		{ 0, "crystals", .flag = &s->crystals,
+		  .help = "follow photons through the crystals, too, of any scanner with a detector in its "
+		          "description; it includes --physics" },
 		{ 0, "decays", .real = &s->decays, .value = "N", .min = 1, .max = 1e13,
 		  .absent = "as many as --counts needs",
 		  .help = "expected number of decays, instead of --counts" },
@@ -367,6 +374,7 @@ static bool asks_more(const struct opt *o)
 /* Nothing given is ignored; but the record of transducers has the defaults of counts, too. */
 static int check_kind(const struct cmd *c, const struct simulate *s, enum iso_scanner_kind kind)
 {
+	if (s->crystals) return ISO_OK; /* any scanner; what it can't take is told there */
 	if (kind == ISO_PANELS && !s->physics)
 		return iso_fail(ISO_EARG, "%s: two panels are simulated by photon transport: add --physics",
 		                s->scanner);
@@ -399,6 +407,7 @@ int main_simulate(int argc, char **argv)
 	struct opt own[OWN_OPTIONS], physics[PHYSICS_OPTIONS], motion[MOTION_OPTIONS];
 	struct opt detection[DETECTION_OPTIONS], tacs[TACS_OPTIONS], tissue[TISSUE_PARAMS + 1] = { 0 };
 	struct opt panels[SIMULATE_PANELS_OPTIONS], lifetimes[SIMULATE_LIFETIME_OPTIONS];
+	struct opt rates[SIMULATE_RATES_OPTIONS];
 	struct cmd c = { .cpu_only = true };
 	struct opt_set sets[] = {
 		{ NULL, own },
@@ -406,6 +415,7 @@ int main_simulate(int argc, char **argv)
 		{ "Rings and two panels, an object that moves", motion },
 		{ "Rings, what the electronics do", detection },
 		{ "Rings, activity that follows curves", tacs },
+		{ "Crystals, at an activity", rates },
 		{ "Two panels", panels },
 		{ "Barrels, lifetimes of positronium", lifetimes },
 		{ "Transducers", tissue },
@@ -420,6 +430,7 @@ int main_simulate(int argc, char **argv)
 	list_motion(motion, &s);
 	list_detection(detection, &s);
 	list_tacs(tacs, &s);
+	simulate_rates_options(rates, &s.rates);
 	simulate_panels_options(panels, &s);
 	simulate_lifetime_options(lifetimes, &s.lifetime);
 	tissue_params(tissue, &s.tissue);
@@ -436,7 +447,8 @@ int main_simulate(int argc, char **argv)
 	     !(st = simulate_refuse(motion, &s, "rings and scanners of kind panels"))) &&
 	    (OF(kind) & RINGS || !(st = simulate_refuse(detection, &s, "rings"))) &&
 	    (OF(kind) & RINGS || !(st = simulate_refuse(tacs, &s, "rings"))) &&
+	    (s.crystals || !(st = simulate_refuse(rates, &s, "--crystals"))) &&
 	    !(st = check_kind(&c, &s, kind)))
-		st = kinds[kind].run(&c, &s);
+		st = s.crystals ? simulate_at_activity(&c, &s) : kinds[kind].run(&c, &s);
 	return cmd_end(&c, st);
 }

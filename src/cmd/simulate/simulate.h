@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "problem/sound/sound_tissue.h"
 #include "simulate_lifetime.h"
+#include "simulate_rates.h"
 
 /* All options, whatever the kind of scanner. */
 struct simulate {
@@ -14,7 +15,7 @@ struct simulate {
 	bool exact;
 	int64_t seed;
 	/* by photons: rings and two panels */
-	bool physics, by_rate, object_rayleigh;
+	bool physics, by_rate, object_rayleigh, crystals;
 	double decays, window_kev[2], resolution;
 	/* rings and two panels: an object that moves */
 	const char *poses, *bed, *gantry, *mu_fixed;
@@ -27,6 +28,8 @@ struct simulate {
 	const char *tacs, *basis, *truth_tacs, *truth_edges;
 	/* barrels */
 	struct simulate_lifetime lifetime;
+	/* crystals at an activity */
+	struct simulate_rates rates;
 	/* transducers */
 	struct tissue tissue;
 	/* two panels */
@@ -51,6 +54,9 @@ int simulate_strips(struct cmd *c, const struct simulate *s);
 int simulate_barrel(struct cmd *c, const struct simulate *s);
 int simulate_panels(struct cmd *c, const struct simulate *s);
 int simulate_sound(struct cmd *c, const struct simulate *s);
+
+/* Crystals of any scanner, at an activity. */
+int simulate_at_activity(struct cmd *c, const struct simulate *s);
 
 /* Whether something moves during the scan, the option that says so, and the tables. */
 bool simulate_moves(const struct simulate *s);

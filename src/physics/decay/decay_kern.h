@@ -45,8 +45,9 @@ struct decay_table {
 
 /* Density of the object where positrons travel; pointers are of the device that follows them. */
 struct decay_map {
-	const uint16_t *density; /* x fastest; NULL: water everywhere */
-	float scale;             /* density over that of water = entry x scale */
+	const uint16_t *cell; /* x fastest; NULL: water everywhere */
+	const float *density; /* over that of water, by what a cell holds; NULL: cell x scale */
+	float scale;
 	int32_t n[3];
 	float low[3], voxel[3]; /* mm */
 };
@@ -108,7 +109,7 @@ ISO_HD bool decay_walk(float at[3], const float dir[3], float r, const struct de
 	int32_t i[3];
 	float s = 0;
 
-	if (!m->density) {
+	if (!m->cell) {
 		for (int a = 0; a < 3; a++) at[a] += r * dir[a];
 		return true;
 	}
@@ -130,7 +131,8 @@ ISO_HD bool decay_walk(float at[3], const float dir[3], float r, const struct de
 				axis = a;
 			}
 		}
-		float q = m->scale * (float)m->density[((int64_t)i[2] * m->n[1] + i[1]) * m->n[0] + i[0]];
+		uint16_t cell = m->cell[((int64_t)i[2] * m->n[1] + i[1]) * m->n[0] + i[0]];
+		float q = m->density ? m->density[cell] : m->scale * (float)cell;
 		float chord = fmaxf(0, out - s);
 
 		if (q * chord >= r) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The isotopes in use: half-lives and branches, positrons a decay, and the mean activity over a time. */
 #include "isotope.h"
+#include "base/number.h"
 #include "text/conf.h"
 #include "text/nearest.h"
 #include "core/status.h"
@@ -148,25 +149,24 @@ static int read_branch(struct isotope_branch *b, const struct conf_node *node)
 {
 	const struct conf_node *lines = NULL;
 	const struct conf_key keys[] = {
-		{ "share", CONF_REAL, &b->share, .min = 1e-9, .max = 1, .required = true },
-		{ "endpoint_kev", CONF_REAL, &b->endpoint_kev, .min = 0, .max = 20000 },
+		/* of all decays */
+		{ "share", CONF_REAL, .dst = &b->share, .min = 1e-9, .max = 1, .required = true },
+		/* highest energy of the positrons; absent: electron capture */
+		{ "endpoint_kev", CONF_REAL, .dst = &b->endpoint_kev, .min = 0, .max = 20000 },
+		/* list of up to three photons that leave at the same instant, each in a direction of its own */
 		{ "photons_kev", CONF_NODE, .dst = &lines },
 		{ 0 }
 	};
-	int st = iso_conf_keys(node, keys);
+	int st = iso_conf_keys(node, keys), k = 0;
 
 	if (st || !lines) return st;
 	if (lines->type != CONF_LIST || lines->n_child > DECAY_LINES)
 		return iso_conf_fail(lines, "photons_kev must be a list of at most %d energies", DECAY_LINES);
-	const struct conf_key energies[] = {
-		{ "photons_kev", CONF_REALS, .dst = b->line_kev, .count = lines->n_child, .min = 10,
-		  .max = 20000 },
-		{ "share", CONF_NODE, .dst = &(const struct conf_node *){ NULL } },
-		{ "endpoint_kev", CONF_NODE, .dst = &(const struct conf_node *){ NULL } },
-		{ 0 }
-	};
-
-	return lines->n_child > 0 ? iso_conf_keys(node, energies) : ISO_OK;
+	for (const struct conf_node *e = lines->child; e; e = e->next, k++)
+		if (e->type != CONF_SCALAR || !iso_number(&b->line_kev[k], e->text, strlen(e->text)) ||
+		    !(b->line_kev[k] >= 10 && b->line_kev[k] <= 20000))
+			return iso_conf_fail(e, "photons_kev must hold energies of 10 to 20000 keV");
+	return ISO_OK;
 }
 
 static int read_branches(struct isotope *i, const struct conf_node *list)
@@ -204,11 +204,16 @@ static int read_map(struct isotope *i, const struct conf_node *root)
 	if (st) return st;
 	if (snprintf(i->name, sizeof i->name, "%s", name) >= (int)sizeof i->name)
 		return iso_conf_fail(root, "name has more than %zu letters", sizeof i->name - 1);
-	const struct conf_key of_daughter[] = { { "Z", CONF_INT, &z, .min = 1, .max = 110, .required = true },
+	const struct conf_key of_daughter[] = { /* atomic number */
+		                                { "Z", CONF_INT, &z, .min = 1, .max = 110, .required = true },
+		                                /* mass number */
 		                                { "A", CONF_INT, &a, .min = 1, .max = 300, .required = true },
-		                                { 0 } };
+		                                { 0 }
+	};
 	const struct conf_key of_later[] = {
+		/* of all decays */
 		{ "share", CONF_REAL, &i->later_share, .min = 0, .max = 1, .required = true },
+		/* its energy */
 		{ "photon_kev", CONF_REAL, &i->later_kev, .min = 10, .max = 20000, .required = true },
 		{ 0 }
 	};

@@ -35,7 +35,7 @@ struct iso_pulses {
 	int64_t n, room;
 };
 
-int iso_pulses_more(struct iso_pulses *l, int64_t n); /* room for n more */
+ISO_C int iso_pulses_more(struct iso_pulses *l, int64_t n); /* room for n more */
 
 struct iso_readout_stream {
 	struct iso_readout_rule rule;
@@ -60,18 +60,9 @@ int iso_readout_push(struct iso_readout_stream *q, const struct pulse *p, int64_
 
 /* ---- singles to coincidences ---- */
 
-enum iso_sorter_window { ISO_SORTER_SINGLE, ISO_SORTER_MULTI };
-enum iso_multiples {
-	ISO_MULTIPLES_WINNER,
-	ISO_MULTIPLES_ALL,
-	ISO_MULTIPLES_WINNER_IF_GOOD,
-	ISO_MULTIPLES_ONLY_ONE,
-	ISO_MULTIPLES_NONE
-};
-
 struct iso_sorter {
 	int64_t tau, delay; /* ticks */
-	enum iso_sorter_window window;
+	enum iso_sorter_windows window;
 	enum iso_multiples multiples;
 	bool delayed, triples; /* which are wanted besides pairs */
 	/* whether the scanner takes these two crystals as a pair */
@@ -85,17 +76,17 @@ struct iso_sorter_counts {
 };
 
 /* Singles of a pair, places in `single` of the stream: `one` has the smaller crystal. */
-struct iso_pair {
+struct iso_sorted_pair {
 	int64_t one, two;
 };
 
-struct iso_pairs {
-	struct iso_pair *v;
+struct iso_sorted_pairs {
+	struct iso_sorted_pair *v;
 	int64_t n, room;
 };
 
 /* Places in `single`, in order of time; with a window of the prompt line the last is its single. */
-struct iso_triple {
+struct iso_sorted_triple {
 	int64_t at[3];
 };
 
@@ -107,8 +98,8 @@ struct iso_sorter_stream {
 		delayer; /* in `single`: the first that may open a group; that delayeds were not sought for */
 	int64_t busy;    /* no single up to this time opens a group */
 	/* of the last push, in the order in which their groups open */
-	struct iso_pairs prompt, late;
-	struct iso_triple *triple;
+	struct iso_sorted_pairs prompt, late;
+	struct iso_sorted_triple *triple;
 	int64_t triples, room_triples;
 };
 

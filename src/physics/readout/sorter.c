@@ -35,14 +35,14 @@ static int one_more(void *v, int64_t n, int64_t *room, int64_t item)
 	return ISO_OK;
 }
 
-static int add(struct iso_pairs *l, const struct pulse *s, int64_t i, int64_t j)
+static int add(struct iso_sorted_pairs *l, const struct pulse *s, int64_t i, int64_t j)
 {
 	int st = one_more(&l->v, l->n, &l->room, sizeof *l->v);
 
 	if (st) return st;
 	bool turned = s[i].crystal > s[j].crystal;
 
-	l->v[l->n++] = (struct iso_pair){ turned ? j : i, turned ? i : j };
+	l->v[l->n++] = (struct iso_sorted_pair){ turned ? j : i, turned ? i : j };
 	return ISO_OK;
 }
 
@@ -99,7 +99,7 @@ static int add_triple(struct iso_sorter_stream *q, int64_t a, int64_t b, int64_t
 {
 	int st = one_more(&q->triple, q->triples, &q->room_triples, sizeof *q->triple);
 
-	if (!st) q->triple[q->triples++] = (struct iso_triple){ { a, b, c } };
+	if (!st) q->triple[q->triples++] = (struct iso_sorted_triple){ { a, b, c } };
 	return st;
 }
 
