@@ -29,6 +29,17 @@ min_crystal_distance: 9
 pair_weight: solid-angle
 tof: {fwhm_ps: 300}
 """,
+    "crystals.yaml": """kind: cylinder
+radius_mm: 120
+rings: 4
+ring_pitch_mm: 18
+crystals_per_ring: 36
+crystal_mm: [18, 17, 20]
+block: {crystals: 6}
+min_crystal_distance: 9
+energy: {window_kev: [435, 650], resolution: 0.11}
+detector: {material: {formula: Lu2SiO5, density: 7.4}}
+""",
     "poses.csv": "time_s,qw,qx,qy,qz,x_mm,y_mm,z_mm\n0,1,0,0,0,0,0,0\n20,nan,nan,nan,nan,nan,nan,nan\n"
                  "40,0.96,0,0,0.28,5,-3,8\n",
     "series.csv": "start_s,length_s,counts,randoms\n0,600,85791212,30987622\n3600,600,56842585,15863926\n"
@@ -118,9 +129,11 @@ simulate_crystals simulate @crystals.yaml @truth.nii --mu @mu.nii --crystals --a
 simulate_lmdt! simulate @ring.yaml @truth.nii --counts {EVENTS} --exact -o e.lmdT
 sens! sens ray {RAY} --mu @mu.nii -o sens.nii
 sens_5point sens strip --scanner @strips.yaml --pixel 20 --sens-rule 5point -o x.npy
+response! response @crystals.yaml --photons 5000 --seed 2 -o table.h5
 project! project ray @truth.nii --events @e.lmdT {RAY} -o y.npy
 backproject backproject ray @y.npy --events @e.lmdT {RAY} --projector joseph -o x.nii
 ray! recon ray --events @e.lmdT {RAY} --iterations 2 --sens @sens.nii -o x.nii
+ray_response recon ray --events @e.lmdT --scanner @crystals.yaml --response @table.h5 --response-lines 9 --grid 8,8,4 --voxel 20,20,18 --iterations 1 --sens-share 0.1 -o x.nii
 ray_plain recon ray --events @e.lmdT {RAY} --iterations 1 --tof-fwhm-ps 0 --rays 2 -o x.raw
 ray_all recon ray --events @e.Cdh {RAY} --mu @mu.nii --delayed @late.Cdh --coincidence-ns 5 --method osem --subsets 2 --iterations 2 --save-every 1 --psf 20 --filter gaussian:20 --frames 0,40,100 --isotope F-18 -o x.nii.gz
 ray_kinetics recon ray --events @e.Cdh {RAY} --mu @mu.nii --delayed @late.Cdh --coincidence-ns 5 --iterations 1 --frames 0,20,40,60,80,100 --isotope F-18 --kinetics bspline:0/100 --penalty quadratic:rel=0.1 -o x.nii

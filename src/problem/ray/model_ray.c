@@ -282,7 +282,7 @@ struct iso_ray ray_parameters(struct ray_problem *ray, const struct model_subset
 		.size = sizeof p,
 		.grid = ray->grid,
 		.projector = (enum iso_projector)opt_place(projectors, ray->projector),
-		.rays = (int)ray->rays,
+		.rays = (int)ray->lines,
 		.n_sub = s->n,
 		.parts = s->parts,
 		.part = s->part,
@@ -297,7 +297,7 @@ struct iso_ray ray_parameters(struct ray_problem *ray, const struct model_subset
 		.scanner = ray->response ? ray->s : NULL,
 	};
 
-	if (ray->rays > 1 && !ray->response)
+	if (ray->lines > 1 && !ray->response)
 		memcpy(p.spread_mm, iso_scanner_crystal_mm(ray->s), sizeof p.spread_mm);
 	return p;
 }
@@ -395,7 +395,7 @@ static struct iso_ray_sens sens_parameters(struct ray_problem *ray)
 		.grid = ray->grid,
 		.projector = (enum iso_projector)opt_place(projectors, ray->projector),
 		.scanner = ray->s,
-		.rays = (int)ray->rays,
+		.rays = (int)ray->lines,
 		.seed = (uint64_t)ray->sens_seed,
 		.eff = ray_norm_per_crystal(ray) ? ray->factors.v : NULL,
 		.mu = ray->mu && !ray->precorrected ? &ray->mu_map : NULL,
@@ -403,14 +403,14 @@ static struct iso_ray_sens sens_parameters(struct ray_problem *ray)
 		.response = ray->response,
 	};
 
-	if (ray->rays > 1 && !ray->response)
+	if (ray->lines > 1 && !ray->response)
 		memcpy(p.spread_mm, iso_scanner_crystal_mm(ray->s), sizeof p.spread_mm);
 	if (ray->share > 0)
 		p.share = ray->share;
 	else if (ray_motion_in_sens(ray))
 		p.share = 1;
 	else if (pairs <= PAIRS_FEW || !iso_ray_sens_by_rings(&p))
-		p.share = fmin(1, most / pairs / (double)(ray->response ? 1 : ray->rays));
+		p.share = fmin(1, most / pairs / (double)(ray->response ? 1 : ray->lines));
 	return p;
 }
 

@@ -59,6 +59,7 @@ struct ray_problem {
 	double tof, bin;                       /* in force, ps */
 	iso_times *offsets;                    /* 'times'; NULL: none */
 	iso_response *response;                /* 'response'; NULL: none */
+	int64_t lines;                         /* of an event: 'rays', or 'response-lines' */
 	struct response_view *weights;         /* that the scanner weighs pairs by */
 	bool tof_each, of_crystals;            /* each event has a resolution; that of its two crystals */
 	bool needs_add, needs_sens;            /* the additive term, the sensitivity are asked for */

@@ -110,7 +110,7 @@ static int fits(bool *yes, struct ray_problem *ray, const struct iso_events_info
 	struct iso_plan plan = { 0 };
 
 	ray->guessed =
-		iso_ctx_is_opening(ray->p->ctx) && (double)(n * ray->rays) < DEVICE_BYTES / EVENT_BYTES;
+		iso_ctx_is_opening(ray->p->ctx) && (double)(n * ray->lines) < DEVICE_BYTES / EVENT_BYTES;
 	plan_images(ray, &plan);
 	iso_plan_add(&plan, "events", n, iso_event_bytes(i), false);
 	iso_plan_add(&plan, "factors", n, 3 * sizeof(iso_real), false);
@@ -440,7 +440,7 @@ static struct iso_ray_source source(struct ray_problem *ray)
 		.has_mult = ray->s || finish || ray->norm || ray->motion.all || ray->e.mult || has_add ||
 		            ray->frame.factor != 1,
 		.has_add = has_add,
-		.has_times = ray->motion.all && (finish || ray->rays > 1),
+		.has_times = ray->motion.all && (finish || ray->lines > 1),
 		.has_fwhm = ray->tof_each,
 		.read = read_block,
 		.finish = finish ? attenuate_block : NULL,

@@ -343,12 +343,12 @@ static int refuse(const struct ray_problem *ray, int need)
 		return iso_fail(ISO_EINPUT, "%s: a histogram has no times; '%s' needs list-mode events",
 		                ray->events, name);
 	if (!anything_given(m)) return ISO_OK;
-	if (ray->rays > 1 && ray->disk && iso_ctx_is_cuda(ray->p->ctx))
+	if (ray->lines > 1 && ray->disk && iso_ctx_is_cuda(ray->p->ctx))
 		return iso_fail(
 			ISO_EARG,
 			"'rays' is %" PRId64
 			", which with '%s' needs the events in memory: they can't be streamed to a GPU",
-			ray->rays, name);
+			ray->lines, name);
 	if (need & MODEL_NEEDS_DATA && !ray->e.time_ms && !(ray->dry && m->event_times))
 		return iso_fail(
 			ISO_EINPUT,

@@ -5,6 +5,8 @@
 #include "physics/response/response.h"
 #include "scanner/scanner.h"
 
+enum { LINES = 25 }; /* the default of 'response-lines' */
+
 static double weigh(const void *response, const double p1[3], const double p2[3])
 {
 	return response_pair_weight(response, p1, p2);
@@ -13,11 +15,11 @@ static double weigh(const void *response, const double p1[3], const double p2[3]
 static int check(const struct ray_problem *ray)
 {
 	if (!ray->response_file) {
-		if (problem_given(ray->p, "response-lines"))
+		if (ray->response_lines != LINES)
 			return iso_fail(ISO_EARG, "'response-lines' needs 'response'");
 		return ISO_OK;
 	}
-	if (problem_given(ray->p, "rays"))
+	if (ray->rays > 1)
 		return iso_fail(ISO_EARG,
 		                "'rays' and 'response' both say where the lines of an event lie: give "
 		                "one of them ('response-lines' says how many)");
@@ -44,7 +46,7 @@ static int tell(struct ray_problem *ray)
 		            "leaves each its own",
 		            ray->response_file, i.joined, RESPONSE_FEW);
 	json_t *told =
-		record_pack("{s:i, s:f, s:f, s:i, s:s, s:f, s:f, s:i}", "lines", (int)ray->rays, "area_mm2",
+		record_pack("{s:i, s:f, s:f, s:i, s:s, s:f, s:f, s:i}", "lines", (int)ray->lines, "area_mm2",
 	                    i.area_mm2, "chi2", i.chi2, "joined", (int)i.joined, "scanner", i.scanner,
 	                    "depth_mm", i.depth_mm, "photons", (double)i.photons, "nodes", ray->weights->p);
 
@@ -55,6 +57,7 @@ int ray_response_load(struct ray_problem *ray)
 {
 	int st = check(ray);
 
+	ray->lines = ray->response_file ? ray->response_lines : ray->rays;
 	if (st || !ray->response_file) return st;
 	ray_response_free(ray);
 	if ((st = iso_response_read(&ray->response, ray->response_file)) ||
@@ -62,8 +65,7 @@ int ray_response_load(struct ray_problem *ray)
 		return st;
 	if (!(ray->weights = calloc(1, sizeof *ray->weights)))
 		return iso_fail_memory("response", sizeof *ray->weights);
-	ray->rays = ray->response_lines;
-	int p = ray->rays == 9 ? 3 : ray->rays == 25 ? 5 : 7;
+	int p = ray->lines == 9 ? 3 : ray->lines == 25 ? 5 : 7;
 
 	if ((st = response_view(ray->weights, ray->response, ray->s, p))) return st;
 	ray->s->weigh = weigh;

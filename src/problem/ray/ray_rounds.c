@@ -54,7 +54,7 @@ static void copy_coarse(iso_problem *p, struct ray_problem *ray, const struct is
 	p->self = ray;
 	ray->grid = p->found.grid = *grid;
 	memset(p->s.psf, 0, sizeof p->s.psf);
-	ray->rays = 1;
+	ray->lines = 1;
 	ray->stream.never = true;
 }
 

@@ -44,7 +44,7 @@ json_t *ray_scale(iso_problem *problem)
 	struct ray_problem *ray = problem->self;
 	json_t *o = record_pack("{s:s, s:s, s:o, s:s, s:i, s:b}", "model", problem->m->name, "attenuation",
 	                        attenuation_word(ray), "norm", norm_word(ray), "projector", ray->projector,
-	                        "rays", (int)ray->rays, "trues-only", ray->read.trues_only);
+	                        "rays", (int)ray->lines, "trues-only", ray->read.trues_only);
 
 	if (!o || !ray->s) return o;
 	json_object_set_new(o, "scanner", record_string(iso_scanner_name(ray->s)));
