@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What reconstruction gets from the response of crystals: scans of simulate --crystals, with and without --response.
 
-    bench/crystals_response.py PROGRAM SCANNER FOLDER [--device NAME] [--parts share,points,flat,body] [--scale F] [--photons N]
+    bench/crystals/crystals_response.py PROGRAM SCANNER FOLDER [--device NAME] [--parts share,points,flat,body] [--scale F] [--photons N]
 
 share   of decays recorded from spheres at nine places: kappa S / V by the table, over that of the simulation
 points  radial FWHM of small spheres in a warm cylinder in air, by distance from the axis
