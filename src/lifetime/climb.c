@@ -3,7 +3,7 @@
    inverse of the diagonal. */
 #include "fit.h"
 
-enum { PAIRS = 10 };
+enum { PAIRS = 10, DOT_PARTS = 64 }; /* parts: sums are the same for any number of threads */
 
 #define FARTHEST .7 /* of a step in u, and in w */
 #define FARTHEST_W .15
@@ -17,6 +17,7 @@ struct climb {
 	double *x, *next, *gradient, *step;
 	double *s[PAIRS], *y[PAIRS], rho[PAIRS];
 	int pairs; /* made so far */
+	int threads;
 	bool near;
 };
 
@@ -47,12 +48,25 @@ static double residual_w(const struct climb *c)
 	return most;
 }
 
-static double dot(const double *a, const double *b, int64_t n)
+static double dot(const struct climb *c, const double *a, const double *b)
 {
-	double sum = 0;
+	double part[DOT_PARTS], sum = 0;
 
-	for (int64_t i = 0; i < n; i++) sum += a[i] * b[i];
+#pragma omp parallel for num_threads(c->threads) if (c->n > MANY)
+	for (int k = 0; k < DOT_PARTS; k++) {
+		part[k] = 0;
+		for (int64_t i = c->n * k / DOT_PARTS; i < c->n * (k + 1) / DOT_PARTS; i++)
+			part[k] += a[i] * b[i];
+	}
+	for (int k = 0; k < DOT_PARTS; k++) sum += part[k];
 	return sum;
+}
+
+/* to += by x. */
+static void add(const struct climb *c, double *to, double by, const double *x)
+{
+#pragma omp parallel for num_threads(c->threads) if (c->n > MANY)
+	for (int64_t i = 0; i < c->n; i++) to[i] += by * x[i];
 }
 
 static double least_of(const struct climb *c)
@@ -70,19 +84,20 @@ static void direct(struct climb *c)
 	const double least = least_of(c);
 	double alpha[PAIRS];
 
+#pragma omp parallel for num_threads(c->threads) if (c->n > MANY)
 	for (int64_t i = 0; i < c->n; i++) c->step[i] = held(c, i) ? 0 : c->gradient[i];
 	for (int k = 1; k <= kept; k++) {
 		const int p = (c->pairs - k) % PAIRS;
 
-		alpha[p] = c->rho[p] * dot(c->s[p], c->step, c->n);
-		for (int64_t i = 0; i < c->n; i++) c->step[i] -= alpha[p] * c->y[p][i];
+		alpha[p] = c->rho[p] * dot(c, c->s[p], c->step);
+		add(c, c->step, -alpha[p], c->y[p]);
 	}
+#pragma omp parallel for num_threads(c->threads) if (c->n > MANY)
 	for (int64_t i = 0; i < c->n; i++) c->step[i] /= fmax(c->f->diagonal[i], least);
 	for (int k = kept; k >= 1; k--) {
 		const int p = (c->pairs - k) % PAIRS;
-		const double by = c->rho[p] * dot(c->y[p], c->step, c->n);
 
-		for (int64_t i = 0; i < c->n; i++) c->step[i] += (alpha[p] - by) * c->s[p][i];
+		add(c, c->step, alpha[p] - c->rho[p] * dot(c, c->y[p], c->step), c->s[p]);
 	}
 	for (int64_t i = 0; i < c->n; i++)
 		if (held(c, i)) c->step[i] = 0;
@@ -94,7 +109,7 @@ static void direct_up(struct climb *c)
 	const double least = least_of(c);
 
 	direct(c);
-	if (dot(c->step, c->gradient, c->n) > 0) return;
+	if (dot(c, c->step, c->gradient) > 0) return;
 	c->pairs = 0;
 	for (int64_t i = 0; i < c->n; i++)
 		c->step[i] = held(c, i) ? 0 : c->gradient[i] / fmax(c->f->diagonal[i], least);
@@ -115,11 +130,12 @@ static void remember(struct climb *c)
 {
 	const int p = c->pairs % PAIRS;
 
+#pragma omp parallel for num_threads(c->threads) if (c->n > MANY)
 	for (int64_t i = 0; i < c->n; i++) {
 		c->s[p][i] = c->next[i] - c->x[i];
 		c->y[p][i] = c->gradient[i] - c->f->gradient[i];
 	}
-	const double sy = dot(c->s[p], c->y[p], c->n), yy = dot(c->y[p], c->y[p], c->n);
+	const double sy = dot(c, c->s[p], c->y[p]), yy = dot(c, c->y[p], c->y[p]);
 
 	if (!(sy > 1e-12 * yy)) return;
 	c->rho[p] = 1 / sy;
@@ -156,7 +172,7 @@ static int advance(struct climb *c, bool *moved)
 
 static int open_climb(struct climb *c, struct fit *f, struct iso_room *work, double *x)
 {
-	*c = (struct climb){ .f = f, .n = f->unknowns, .x = x };
+	*c = (struct climb){ .f = f, .n = f->unknowns, .x = x, .threads = f->t->room.ctx->threads };
 	ISO_HOST(work, c->next, c->n);
 	ISO_HOST(work, c->gradient, c->n);
 	ISO_HOST(work, c->step, c->n);

@@ -4,7 +4,7 @@
 #include "triples_cuda.h"
 #include "fit.h"
 
-enum { TOGETHER = SCORES_TOGETHER, SOLVES = 400 };
+enum { TOGETHER = SCORES_TOGETHER, SOLVES = 400, DOT_PARTS = 64 };
 
 #define CLOSE 1e-4 /* of a solve */
 
@@ -28,7 +28,8 @@ static void by_diagonal(double *error, const struct fit *f)
 struct probes {
 	struct fit *f;
 	const double *x;
-	int per;                    /* unknowns of a voxel: 1 or 2 */
+	int per; /* unknowns of a voxel: 1 or 2 */
+	int threads;
 	double *c;                  /* (entries, per) */
 	struct scores_cuda *cuda;   /* those on a device; NULL: on the host */
 	struct parts parts;         /* TOGETHER values an unknown */
@@ -150,15 +151,28 @@ static int apply(double *to, const struct probes *p, const double *x)
 	return st ? st : iso_ctx_poll(p->f->t->room.ctx);
 }
 
-static void dots(double to[TOGETHER], const double *a, const double *b, int64_t n)
+/* By parts, which are the same for any number of threads. */
+static void dots(double to[TOGETHER], const struct probes *p, const double *a, const double *b)
 {
-	for (int k = 0; k < TOGETHER; k++) to[k] = 0;
-	for (int64_t i = 0; i < n; i++)
-		for (int k = 0; k < TOGETHER; k++) to[k] += a[i * TOGETHER + k] * b[i * TOGETHER + k];
+	const int64_t n = p->f->unknowns;
+	double part[DOT_PARTS][TOGETHER];
+
+#pragma omp parallel for num_threads(p->threads) if (n > MANY)
+	for (int q = 0; q < DOT_PARTS; q++) {
+		for (int k = 0; k < TOGETHER; k++) part[q][k] = 0;
+		for (int64_t i = n * q / DOT_PARTS; i < n * (q + 1) / DOT_PARTS; i++)
+			for (int k = 0; k < TOGETHER; k++)
+				part[q][k] += a[i * TOGETHER + k] * b[i * TOGETHER + k];
+	}
+	for (int k = 0; k < TOGETHER; k++) {
+		to[k] = 0;
+		for (int q = 0; q < DOT_PARTS; q++) to[k] += part[q][k];
+	}
 }
 
 static void precondition(const struct probes *p)
 {
+#pragma omp parallel for num_threads(p->threads) if (p->f->unknowns > MANY)
 	for (int64_t i = 0; i < p->f->unknowns * TOGETHER; i++) p->z[i] = p->r[i] * p->inverse[i / TOGETHER];
 }
 
@@ -169,12 +183,13 @@ static bool turn(const struct probes *p, double rz[TOGETHER], const double first
 	bool going = false;
 
 	precondition(p);
-	dots(next, p->r, p->z, p->f->unknowns);
+	dots(next, p, p->r, p->z);
 	for (int k = 0; k < TOGETHER; k++) {
 		by[k] = rz[k] > 0 ? next[k] / rz[k] : 0;
 		going = going || next[k] > CLOSE * CLOSE * first[k];
 		rz[k] = next[k];
 	}
+#pragma omp parallel for num_threads(p->threads) if (p->f->unknowns > MANY)
 	for (int64_t i = 0; i < p->f->unknowns; i++)
 		for (int k = 0; k < TOGETHER; k++)
 			p->d[i * TOGETHER + k] = p->z[i * TOGETHER + k] + by[k] * p->d[i * TOGETHER + k];
@@ -185,8 +200,9 @@ static void advance(const struct probes *p, const double rz[TOGETHER])
 {
 	double dgd[TOGETHER], a[TOGETHER];
 
-	dots(dgd, p->d, p->gd, p->f->unknowns);
+	dots(dgd, p, p->d, p->gd);
 	for (int k = 0; k < TOGETHER; k++) a[k] = dgd[k] > 0 ? rz[k] / dgd[k] : 0;
+#pragma omp parallel for num_threads(p->threads) if (p->f->unknowns > MANY)
 	for (int64_t i = 0; i < p->f->unknowns; i++)
 		for (int k = 0; k < TOGETHER; k++) {
 			p->v[i * TOGETHER + k] += a[k] * p->d[i * TOGETHER + k];
@@ -205,7 +221,7 @@ static int solve(const struct probes *p)
 	memset(p->v, 0, (size_t)bytes);
 	precondition(p);
 	memcpy(p->d, p->z, (size_t)bytes);
-	dots(rz, p->r, p->z, p->f->unknowns);
+	dots(rz, p, p->r, p->z);
 	memcpy(first, rz, sizeof first);
 	for (int it = 0; it < SOLVES && going; it++) {
 		if ((st = apply(p->gd, p, p->d))) return st;
@@ -219,7 +235,7 @@ static int open_probes(struct probes *p, struct fit *f, struct iso_room *work, c
 {
 	const int64_t n = f->unknowns * TOGETHER;
 
-	*p = (struct probes){ .f = f, .x = x, .per = f->w_free ? 2 : 1 };
+	*p = (struct probes){ .f = f, .x = x, .per = f->w_free ? 2 : 1, .threads = f->t->room.ctx->threads };
 	ISO_HOST(work, p->v, n);
 	ISO_HOST(work, p->z, n);
 	ISO_HOST(work, p->d, n);
@@ -288,7 +304,7 @@ static int by_regions(double *error, const struct probes *p)
 	for (int first = 0; first < f->p->regions; first += TOGETHER) {
 		set_regions(p, first);
 		if ((st = solve(p)) || (st = pass(p->gd, p, p->v, 0))) return st;
-		dots(squares, p->v, p->gd, f->unknowns);
+		dots(squares, p, p->v, p->gd);
 		for (int k = 0; k < TOGETHER && first + k < f->p->regions; k++)
 			error[first + k] = squares[k] > 0 ? sqrt(squares[k]) : INFINITY;
 	}

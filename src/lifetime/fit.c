@@ -54,6 +54,7 @@ int fit_at(struct fit *f, const double *x)
 {
 	int st = ISO_OK;
 
+#pragma omp parallel for num_threads(f->t->room.ctx->threads) if (f->n > MANY)
 	for (int64_t v = 0; v < f->n; v++) {
 		f->rate[v] = exp(x[v]);
 		if (f->w_free) f->w[v] = x[f->n + v];
@@ -61,6 +62,7 @@ int fit_at(struct fit *f, const double *x)
 	if ((st = likelihood_at(&f->loglik, &f->l, f->f, f->rate, f->w))) return st;
 	f->value = f->loglik;
 	if (!isfinite(f->value)) return iso_fail(ISO_EINPUT, "lifetime: the likelihood is not finite");
+#pragma omp parallel for num_threads(f->t->room.ctx->threads) if (f->n > MANY)
 	for (int64_t v = 0; v < f->n; v++) {
 		const double *s = f->l.sums + v * SUMS;
 

@@ -5,6 +5,8 @@
 
 #include "density.h"
 
+enum { MANY = 20000 }; /* unknowns that several threads share */
+
 struct fit {
 	const struct iso_triples *t;
 	const struct iso_lifetime *p;
