@@ -442,7 +442,9 @@ static void cuda_batches(void **state)
 				top = larger(top, want[i]);
 				most = larger(most, fabs(want[i] - first[r * VOXELS + i]));
 			}
-			assert_true(most < 1e-5 * top);
+			print_message("%s, replicate %d: %.2g of the largest voxel from one by hand\n",
+			              tof ? "TOF" : "lengths", r, most / top);
+			BELOW(most / top, 1e-4);
 		}
 		iso_op_free(op);
 	}

@@ -265,6 +265,8 @@ template <enum ray_rule RULE, bool JOSEPH, enum way WAY>
 static __device__ void do_unit(const struct pass *p, const struct rule_data *rule, struct ray_unit unit,
                                float4 *x, unsigned *low)
 {
+	/* without TOF the rays of a chunk are so near to each other that their additions would wait for each other */
+	const bool apart = WAY == BACK && RULE == RAY_RULE_LENGTH;
 	brick<K> u(&p->l.wall, unit.brick);
 	int warp = threadIdx.x / ISO_WARP, words = p->l.wall.words;
 
@@ -274,13 +276,13 @@ static __device__ void do_unit(const struct pass *p, const struct rule_data *rul
 	});
 	__syncthreads();
 	/* while one ray is followed, the next one and the number after it are on their way */
-	struct listed here = fetch(p, listed_at(&p->l, unit, warp));
-	unsigned soon = listed_at(&p->l, unit, warp + WARPS);
+	struct listed here = fetch(p, listed_at<apart>(&p->l, unit, warp));
+	unsigned soon = listed_at<apart>(&p->l, unit, warp + WARPS);
 
 	for (int i = warp; i < unit.n; i += WARPS) {
 		struct listed next = fetch(p, soon);
 
-		soon = listed_at(&p->l, unit, i + 2 * WARPS);
+		soon = listed_at<apart>(&p->l, unit, i + 2 * WARPS);
 		if (WAY == FORWARD)
 			follow_forward<RULE, JOSEPH>(p, rule, &u, &here, x);
 		else

@@ -232,11 +232,14 @@ template <class PASS> static __device__ struct listed fetch(const PASS *p, unsig
 	return r;
 }
 
-/* What this lane has in chunk i of a unit. */
+/* What this lane has in chunk i of a unit. APART: each lane in another chunk, so that over all i it has the same rays, but those
+   of a warp are not neighbours, which would add to the same voxels at the same time. */
+template <bool APART = false>
 static __device__ unsigned listed_at(const struct ray_lists *l, struct ray_unit unit, int i)
 {
 	if (i >= unit.n) return RAY_NO_SLOT;
-	unsigned lane = threadIdx.x % ISO_WARP, chunk = l->order[unit.first + i];
+	unsigned lane = threadIdx.x % ISO_WARP;
+	unsigned chunk = l->order[unit.first + (APART ? (i + lane) % (unsigned)unit.n : i)];
 
 	if (chunk & RAY_MARK) return ((chunk & ~RAY_MARK) * RAY_PACKET + lane) | RAY_MARK;
 	unsigned off = l->part.off[(size_t)chunk * RAY_PACKET + lane];
