@@ -3,7 +3,9 @@
    traces and windows of delays are made for. */
 #include "tissue_delays.h"
 
-#define CLEAR 1.01 /* transducers this much farther out than a shape see it from outside */
+#define BEND_ERROR 2e-3 /* us: bent rays in single precision, and more */
+#define INSIDE .999     /* of an ellipsoid's axes: voxels up to there are inside */
+#define CLEAR 1.01      /* transducers this much farther out than a shape see it from outside */
 
 /* The nearest and the farthest voxel centre of a box from any transducer, along all axes but one (-1: all). */
 static void reach(double *near, double *far, const struct iso_delays *d, int but)
@@ -47,6 +49,42 @@ static void smooth_ellipsoid(struct sound *m, const struct iso_delays *d, double
 
 	m->steep = fabs(m->more) + more * (steep + 1) / shortest;
 	m->root = more * 2 * sqrt(2 * f / shortest);
+}
+
+/* How far from the middle the voxels of an ellipsoid reach, as a part of its axes: farthest at a corner. */
+static double depth(const struct iso_delays *d)
+{
+	double most = 0;
+
+	for (int k = 0; k < 8; k++) {
+		double x[3], e[3];
+
+		for (int a = 0; a < 3; a++)
+			x[a] = d->grid.centre[a] +
+			       (k >> a & 1 ? .5 : -.5) * (double)(d->grid.n[a] - 1) * d->grid.voxel[a];
+		sound_scaled(e, &d->m, x, d->m.centre);
+		most = fmax(most, sqrt(sound_dot(e, e)));
+	}
+	return most;
+}
+
+/* All voxels lie in the ellipsoid, so no ray to them touches its border: what goes through it is the distance from the
+   crossing, which changes by tan i across the ray, i the angle with the normal there. Bent rays to a ball come from a
+   direction up to |i0 - i1| from the straight one's. */
+static void smooth_inside(struct sound *m, double in, double longest, double shortest)
+{
+	const double across = in / sqrt(1 - in * in), out = in * m->c0 / m->c1;
+
+	m->root = m->jump = 0;
+	if (m->path != ISO_SOUND_SNELL) {
+		m->steep = fabs(m->more) * (longest > shortest ? 1 + longest / shortest * (1 + across)
+		                                               : sqrt(1 + across * across));
+		return;
+	}
+	const double turn = asin(out) - asin(in);
+
+	m->steep = sqrt(m->more * m->more + turn * turn / (m->c0 * m->c1));
+	m->jump = BEND_ERROR;
 }
 
 /* l = d b/(a + b) of a ray from a above the plane to b below it: no steeper than 1 + d/a. */
@@ -170,5 +208,10 @@ void iso_sound_bounds(struct iso_delays *d)
 		smooth_plane(m, d, far);
 	else if (flat_near > 0 && isfinite(stretch))
 		smooth_ellipsoid(m, d, longest, shortest, flat_near, stretch);
-	if (m->path == ISO_SOUND_SNELL) m->jump = gain(m, d, far);
+	const double in = plane ? 1 : depth(d);
+
+	if (in < INSIDE && (m->path != ISO_SOUND_SNELL || in * m->c0 / m->c1 < INSIDE))
+		smooth_inside(m, in, longest, shortest);
+	else if (m->path == ISO_SOUND_SNELL)
+		m->jump = gain(m, d, far);
 }

@@ -115,25 +115,23 @@ typedef void (*forward_kernel)(struct svoxel_cuda, double *, const float *);
 
 static int forward_ready(forward_kernel *kernel, const struct svoxel_cuda *m)
 {
-	/* kind of tissue, rectangle, eight taps, large bricks; through tissue always eight */
+	/* kind of tissue, rectangle, eight taps, large bricks */
 #define OF_EDGES(taps, large, rect, kind)                                                        \
 	{                                                                                        \
 		forward_bricks<taps, SMALL, rect, kind>, forward_bricks<taps, large, rect, kind> \
 	}
-#define OF_TAPS(few, many, kind)                                                                      \
-	{                                                                                             \
-		{ OF_EDGES(few, LARGE, false, kind), OF_EDGES(many, LARGE, false, kind) },            \
-		{                                                                                     \
-			OF_EDGES(few, LARGE_RECT, true, kind), OF_EDGES(many, LARGE_RECT, true, kind) \
-		}                                                                                     \
+#define OF_KIND(kind)                                                                            \
+	{                                                                                        \
+		{ OF_EDGES(7, LARGE, false, kind), OF_EDGES(8, LARGE, false, kind) },            \
+		{                                                                                \
+			OF_EDGES(7, LARGE_RECT, true, kind), OF_EDGES(8, LARGE_RECT, true, kind) \
+		}                                                                                \
 	}
-#define OF_KIND(kind) OF_TAPS(8, 8, kind)
 	static const forward_kernel made[TISSUE_KINDS][2][2][2] = {
-		OF_TAPS(7, 8, TISSUE_NONE), OF_KIND(TISSUE_BALL), OF_KIND(TISSUE_SHAPE),
-		OF_KIND(TISSUE_BENT_BALL),  OF_KIND(TISSUE_BENT), OF_KIND(TISSUE_TABLE)
+		OF_KIND(TISSUE_NONE),      OF_KIND(TISSUE_BALL), OF_KIND(TISSUE_SHAPE),
+		OF_KIND(TISSUE_BENT_BALL), OF_KIND(TISSUE_BENT), OF_KIND(TISSUE_TABLE)
 	};
 #undef OF_KIND
-#undef OF_TAPS
 #undef OF_EDGES
 
 	*kernel = made[tissue_kind_of(m->p.delays)][m->p.sir == ISO_SIR_RECT][m->taps.width == 8]
@@ -363,9 +361,8 @@ static int shape_bricks(struct svoxel_cuda *m, const iso_ctx *ctx)
 	double reach = sqrt(GATHER_X * GATHER_X + GATHER_Y * GATHER_Y + GATHER_Z * GATHER_Z) / 2 * p->ds;
 	bool fits = ::bricks(ctx, p).all <= INT_MAX && reach * p->bins_per_mm + (double)p->span / 4 < 1 << 22;
 
-	/* seven or eight taps, with zeros on both sides where there are fewer: kernels know these widths, and through
-	   tissue the second alone */
-	m->taps.width = p->taps.width % 2 && !p->delays ? 7 : 8;
+	/* seven or eight taps, with zeros on both sides where there are fewer: kernels know these widths */
+	m->taps.width = p->taps.width % 2 ? 7 : 8;
 	m->shift = (m->taps.width - p->taps.width) / 2;
 	for (int i = 0; i <= SVOXEL_DEGREE; i++)
 		for (int j = 0; j < p->taps.width; j++) m->taps.c[i][j + m->shift] = p->taps.c[i][j];
