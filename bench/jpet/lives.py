@@ -3,7 +3,7 @@
 """Bias and spread of lives of positronium in regions, over many data sets, beside the errors that the maps tell.
 
     bench/jpet/lives.py PROGRAM FOLDER [--sets N] [--triples N] [--lives A,B] [--body T] [--voxel MM] [--methods M,...]
-                        [--penalty P] [--random F] [--device NAME] [--threads N]
+                        [--penalty P] [--random F] [--device NAME] [--threads N] [--seconds S]
 
 A cylinder of 120 x 160 mm has two inserts of 40 mm over its length, with lives A and B ns in a body of T; the share of
 ortho-positronium is 0.3 and known. Modular J-PET sees each data set with random numbers of its own. Printed for both inserts
@@ -47,6 +47,7 @@ def main() -> int:
     parser.add_argument("--random", type=float, default=0, help="share of random triples")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=1e9, help="begin no set after so many")
     a = parser.parse_args()
     lives = [float(t) for t in a.lives.split(",")]
     truth = [*lives, a.body]
@@ -66,8 +67,12 @@ def main() -> int:
              "emg": [*(["--penalty", a.penalty] if a.penalty != "none" else []), "--error", "diag"]}
     found = {m: [] for m in a.methods.split(",")}
     spent = dict.fromkeys([*found, "simulate"], 0.)
+    started, sets = time.monotonic(), 0
     for k in range(a.sets):
         began = time.monotonic()
+        if began - started > a.seconds:
+            break
+        sets += 1
         run("simulate", SCANNER, f("activity.nii"), "--counts", a.triples, "--seed", 100 + k, "--lifetime", f("tau.nii") + ",0.3",
             *(["--random-triples", a.random, "--lifetime-window=-20,15"] if a.random else []), "-o", f("t.npy"))
         spent["simulate"] += time.monotonic() - began
@@ -81,7 +86,7 @@ def main() -> int:
             spent[m] += time.monotonic() - began
             r = json.load(open(f("o.json")))["results"]["lifetime_regions"]
             found[m].append([[q["tau_ns"], q["error_ns"] if q["error_ns"] is not None else np.inf, np.sum(q["curve_counts"]) or np.nan] for q in r])
-    print("seconds a set: " + ", ".join("%s %.2f" % (m, s / a.sets) for m, s in spent.items()))
+    print("%d sets of %.3g triples, %s; seconds a set: " % (sets, a.triples, a.device) + ", ".join("%s %.2f" % (m, s / sets) for m, s in spent.items()))
     print("%-7s %6s %8s %8s %8s %9s %8s %12s" % ("method", "life", "mean", "bias", "spread", "told", "ratio", "for 50 ps"))
     for m, v in found.items():
         v = np.array(v, float)
