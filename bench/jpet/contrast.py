@@ -131,7 +131,7 @@ def main() -> int:
     for name, words in models.items():
         out = f(re.sub(r"\W+", "_", name))
         took = run("recon", *words, *image, *again, "-o", out + ".nii")
-        kept = sorted(p for p in glob.glob(out + "_*.nii") if re.fullmatch(re.escape(out) + r"_\D*\d+\.nii", p))
+        kept = sorted(p for p in glob.glob(out + "_*.nii") if re.fullmatch(re.escape(out) + r"_\D*\d+\.nii", p)) + [out + ".nii"]
         curves[name], files[name] = [figures(load(p)) for p in kept], kept
         print("%s: %d images, %.1f s" % (name, len(kept), took), flush=True)
     last = curves["barrel"][-1][1]
