@@ -47,6 +47,7 @@
 #include "isotome/unmix.h"
 #include "isotome/simulate.h"
 #include "isotome/activity.h"
+#include "isotome/crystals.h"
 #include "isotome/filter.h"
 #include "isotome/gates.h"
 #include "isotome/warp.h"

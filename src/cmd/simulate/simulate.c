@@ -42,7 +42,10 @@ static const struct opt_usage usage = {
 	"  isotome simulate examples/scanners/wang2013-32x45.yaml nine-spheres --tissue sphere:0,0,0,30 "
 	"--tissue-speed 1.6 \\\n"
 	"    -o traces.npy\n"
-	"  isotome simulate examples/scanners/meng2019.yaml --physics --point 0,0,0 --pairs 1e7 --json\n",
+	"  isotome simulate examples/scanners/meng2019.yaml --physics --point 0,0,0 --pairs 1e7 --json\n"
+	"  isotome simulate examples/scanners/crystal-ring.yaml x.nii --mu mu.nii --crystals --decays 1e8 -o "
+	"e.lmdT\n"
+	"  isotome simulate examples/scanners/crystal-ring.yaml --crystals --beam 30,0 --pairs 1e6 --json\n",
 };
 
 enum { OWN_OPTIONS = 19, PHYSICS_OPTIONS = 8, MOTION_OPTIONS = 10, DETECTION_OPTIONS = 5, TACS_OPTIONS = 5 };
@@ -408,10 +411,12 @@ int main_simulate(int argc, char **argv)
 	struct opt detection[DETECTION_OPTIONS], tacs[TACS_OPTIONS], tissue[TISSUE_PARAMS + 1] = { 0 };
 	struct opt panels[SIMULATE_PANELS_OPTIONS], lifetimes[SIMULATE_LIFETIME_OPTIONS];
 	struct opt rates[SIMULATE_RATES_OPTIONS];
+	struct opt crystals[SIMULATE_CRYSTALS_OPTIONS];
 	struct cmd c = { .cpu_only = true };
 	struct opt_set sets[] = {
 		{ NULL, own },
 		{ "Rings and two panels, by photons", physics },
+		{ "Crystals, decay by decay", crystals },
 		{ "Rings and two panels, an object that moves", motion },
 		{ "Rings, what the electronics do", detection },
 		{ "Rings, activity that follows curves", tacs },
@@ -427,6 +432,7 @@ int main_simulate(int argc, char **argv)
 
 	list_options(own, &s);
 	list_physics(physics, &s);
+	simulate_crystals_options(crystals, &s);
 	list_motion(motion, &s);
 	list_detection(detection, &s);
 	list_tacs(tacs, &s);
@@ -438,6 +444,8 @@ int main_simulate(int argc, char **argv)
 	s.transport.no_rayleigh = !s.rayleigh;
 	s.transport.no_reentry = !s.reentry;
 	s.transport.seed = (uint64_t)s.seed;
+	if (!st && s.crystals && !(s.rates.activity_bq > 0)) return cmd_end(&c, simulate_crystals(&c, &s));
+	if (!st) st = simulate_refuse(crystals, &s, "--crystals without --activity-bq");
 	if (!st && !(st = read_kind(&kind, s.scanner)) &&
 	    (kind == ISO_PANELS || !(st = simulate_refuse(panels, &s, "scanners of kind panels"))) &&
 	    (kind == ISO_BARREL || !(st = simulate_refuse(lifetimes, &s, "barrels of strips"))) &&

@@ -17,6 +17,10 @@ struct simulate {
 	/* by photons: rings and two panels */
 	bool physics, by_rate, object_rayleigh, crystals;
 	double decays, window_kev[2], resolution;
+	/* down to the crystals */
+	bool pairs_only;
+	const char *materials;
+	double beam[3];
 	/* rings and two panels: an object that moves */
 	const char *poses, *bed, *gantry, *mu_fixed;
 	double orbit[2]; /* radius, mm; turns, 0: none */
@@ -39,6 +43,11 @@ struct simulate {
 	struct iso_transport_options transport;
 };
 
+enum { SIMULATE_CRYSTALS_OPTIONS = 4 };
+
+/* Lists the options of a simulation down to the crystals. */
+void simulate_crystals_options(struct opt o[SIMULATE_CRYSTALS_OPTIONS], struct simulate *s);
+
 enum { SIMULATE_PANELS_OPTIONS = 11 };
 
 /* Lists the options of two panels, whose values are `s`. */
@@ -57,6 +66,8 @@ int simulate_sound(struct cmd *c, const struct simulate *s);
 
 /* Crystals of any scanner, at an activity. */
 int simulate_at_activity(struct cmd *c, const struct simulate *s);
+/* With --crystals, without an activity. */
+int simulate_crystals(struct cmd *c, const struct simulate *s);
 
 /* Whether something moves during the scan, the option that says so, and the tables. */
 bool simulate_moves(const struct simulate *s);

@@ -25,15 +25,6 @@ struct run {
 	void *arg;
 };
 
-int iso_crystal_modules(const struct iso_modules **m, const iso_scanner *scanner)
-{
-	if ((*m = iso_scanner_modules(scanner))) return ISO_OK;
-	return iso_fail(ISO_EINPUT,
-	                "simulate: scanner %s has no 'detector', which says what its crystals are made "
-	                "of, such as detector: {material: {formula: Lu2SiO5, density: 7.4}}",
-	                iso_scanner_name(scanner));
-}
-
 static int check(const struct iso_crystal_simulate *p)
 {
 	if (!p->setting.activity || !p->setting.activity->has_grid)
@@ -153,7 +144,6 @@ int iso_crystal_simulate(struct iso_crystal_simulated *info, iso_ctx *ctx,
 
 	*info = (struct iso_crystal_simulated){ 0 };
 	if (st) return st;
-	if (!setting.modules && (st = iso_crystal_modules(&setting.modules, p->scanner))) return st;
 	r.m = setting.modules;
 	st = iso_crystal_scan_create(&r.scan, ctx, &setting, nowhere, p->prompt_kev);
 	st = iso_comm_agree(ctx, st);

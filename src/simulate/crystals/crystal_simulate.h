@@ -11,7 +11,7 @@ typedef int (*iso_crystal_truth_fn)(void *arg, const struct crystal_event *e, in
 
 struct iso_crystal_simulate {
 	const iso_scanner *scanner;
-	struct crystal_setting setting; /* modules NULL: the scanner's */
+	struct crystal_setting setting; /* modules: those of the scanner, or with another window */
 	double counts;                  /* expected coincidences, prompt ones included */
 	double decays;                  /* expected decays instead; 0: as many as the counts need */
 	bool exact;                     /* exactly these, instead of Poisson numbers */
@@ -47,8 +47,5 @@ struct iso_crystal_pointed {
 
 int iso_crystal_count(struct iso_crystal_pointed *r, iso_ctx *ctx, const struct iso_modules *m,
                       const struct iso_crystal_point *p);
-
-/* The modules of a scanner; ISO_EINPUT, with an example, if its description has no `detector`. */
-int iso_crystal_modules(const struct iso_modules **m, const iso_scanner *scanner);
 
 #endif
