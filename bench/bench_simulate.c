@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Benchmark simulate: events of the clinical ring, without photons and by photons, of a water cylinder of 200 mm with
-   time of flight and a quarter of randoms; and voxels of the phantom `body`. Events go to nobody: no file is written. */
+   time of flight and a quarter of randoms; decays down to the crystals; and voxels of the phantom `body`. Events go to nobody: no file is written. */
 #include "bench.h"
 
 #include "limits.h"
@@ -9,9 +9,19 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char crystal_ring[] =
+#include "embedded/crystal-ring.yaml.h"
+	;
+static const char strip_layers[] =
+#include "embedded/strip-layers.yaml.h"
+	;
 static const char clinical_ring[] =
 #include "embedded/clinical-ring.yaml.h"
 	;
+
+/* Decays of a case of crystals. LINE: the draws of a decay, two of Philox at 60, are its floor. */
+#define CRYSTAL_DECAYS 2e6 /* on the CPU; CUDA has 400 times as many */
+enum { LINE = 120 };
 
 /* The least that each takes, in operations. EVENT: of a decay that gives an event at once four draws of Philox at 60,
    its place and line 60, two photons to the ring and through the map 120, two crystals 60. DECAY: as in bench_scatter.c.
@@ -21,7 +31,7 @@ enum { EVENT = 480, DECAY = 850, VOXEL = 20 };
 #define RANDOMS .25 /* share of the events */
 #define VOXEL_MM 4. /* of the cylinder's image and map */
 
-static const char *const cases[] = { "ring", "physics", "phantom", "all", NULL };
+static const char *const cases[] = { "ring", "physics", "crystals", "phantom", "all", NULL };
 
 static struct settings {
 	double events, voxel;
@@ -31,7 +41,8 @@ static struct settings {
 
 static struct opt opts[] = {
 	{ 0, "case", .text = &set.which, .words = cases, .value = "NAME",
-	  .help = "ring (events without photons), physics (by photons), phantom (voxels), or all" },
+	  .help = "ring (events without photons), physics (by photons), crystals (a line and the NEMA "
+	          "scatter phantom in a ring, strips), phantom (voxels), or all" },
 	BENCH_EVENTS(&set.events),
 	{ 0, "voxel", .real = &set.voxel, .value = "MM", .min = .1, .max = 100,
 	  .absent = "4 on the CPU, 1.5 on CUDA", .help = "voxel size of the phantom" },
@@ -180,6 +191,94 @@ done:
 	return st;
 }
 
+/* ---- crystals ---- */
+
+/* A line of 70 cm along z, x = 0, y = `y`; with water of NEMA's scatter phantom, 203 mm of density 0.96 to that of mu. */
+static int make_line(struct iso_array *line, double y)
+{
+	struct iso_grid g = { .n = { 1, 1, 1 }, .voxel = { 1e-3, 1e-3, 700 }, .centre = { 0, y, 0 } };
+	int st = iso_array_on_grid(line, &g);
+
+	if (!st) line->v[0] = 1;
+	return st;
+}
+
+static int make_nema(struct iso_array *mu)
+{
+	struct iso_grid g = { .n = { 204, 204, 1 }, .voxel = { 1, 1, 700 } };
+	int st = iso_array_on_grid(mu, &g);
+
+	for (int64_t i = 0; i < mu->n && !st; i++)
+		mu->v[i] = hypot((double)(i % 204) - 101.5, (double)(i / 204) - 101.5) < 101.5
+		                   ? (iso_real).0096
+		                   : 0;
+	return st;
+}
+
+struct crystals_run {
+	struct run *r;
+	struct iso_crystals p;
+	struct iso_crystals_made made;
+};
+
+static int simulate_crystals(struct crystals_run *q)
+{
+	q->made.size = sizeof q->made;
+	return iso_crystals_simulate(&q->made, q->r->c->ctx, &q->p, forget, NULL);
+}
+
+static int run_crystals_case(struct run *r, const char *name, const char *scanner_text, bool nema)
+{
+	struct crystals_run q = { .r = r };
+	struct bench_row row = { .bench = "simulate" };
+	struct iso_array line = { 0 }, mu = { 0 };
+	double seconds[1 + BENCH_MOST_REPEATS];
+	iso_scanner *scanner = NULL;
+	int st;
+
+	if ((st = bench_scanner(&scanner, scanner_text)) || (st = make_line(&line, nema ? -45 : 0)) ||
+	    (nema && (st = make_nema(&mu))))
+		goto done;
+	q.p = (struct iso_crystals){ .size = sizeof q.p,
+		                     .scanner = scanner,
+		                     .activity = &line,
+		                     .mu = nema ? &mu : NULL,
+		                     .decays = CRYSTAL_DECAYS * (iso_ctx_is_cuda(r->c->ctx) ? 400 : 1),
+		                     .exact = true,
+		                     .pairs_only = true,
+		                     .seed = (uint64_t)set.seed };
+	for (int i = 0; i <= set.repeats && !st; i++) {
+		double start_s = iso_now_s();
+
+		st = simulate_crystals(&q);
+		seconds[i] = iso_now_s() - start_s;
+	}
+	if (st) goto done;
+	row.time = bench_time((int)set.repeats, seconds + 1);
+	row.events = (double)q.made.events;
+	row.limit_s = LINE * q.p.decays / r->per_s;
+	row.more = record_pack("{s:s, s:f, s:f, s:I}", "case", name, "decays", q.p.decays, "decays_per_s",
+	                       q.p.decays / row.time.median, "events", (json_int_t)q.made.events);
+	snprintf(row.problem, sizeof row.problem, "%s", name);
+	snprintf(row.note, sizeof row.note, "%.4g decays, %.4g a second; %" PRId64 " events", q.p.decays,
+	         q.p.decays / row.time.median, q.made.events);
+	st = bench_add(r->c, &row);
+done:
+	iso_array_free(&line);
+	iso_array_free(&mu);
+	iso_scanner_free(scanner);
+	return st;
+}
+
+static int run_crystals(struct run *r)
+{
+	int st = run_crystals_case(r, "crystals: line in a ring", crystal_ring, false);
+
+	if (!st) st = run_crystals_case(r, "crystals: NEMA phantom in a ring", crystal_ring, true);
+	return st ? st
+	          : run_crystals_case(r, "crystals: line in three layers of strips", strip_layers, false);
+}
+
 /* ---- voxels ---- */
 
 static int raster(struct run *r)
@@ -246,6 +345,7 @@ static int run(struct cmd *c, const struct opt_set *sets)
 	if (bench_says(c)) printf(": %.3g float operations a second measured\n", r.per_s);
 	if ((st = record_result(&c->record, "operations_per_s", record_real(r.per_s)))) return st;
 	if (bench_chosen(set.which, "ring") || bench_chosen(set.which, "physics")) st = run_ring(&r);
+	if (!st && bench_chosen(set.which, "crystals")) st = run_crystals(&r);
 	if (!st && bench_chosen(set.which, "phantom")) st = run_phantom(&r);
 	return st;
 }

@@ -58,6 +58,11 @@ PARTS = [
         ],
     ),
     (
+        "Materials of an object",
+        "The table of `isotome simulate --materials`: a list with one entry for each label of the image. Label 0 is empty unless the table has it.",
+        [("src/physics/transport/crystal_object.c", "read_label", "keys", "")],
+    ),
+    (
         "Phantoms",
         "`isotome phantom FILE`, and wherever the name of a phantom may stand.",
         [

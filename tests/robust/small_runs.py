@@ -19,6 +19,19 @@ energy: {resolution: 0.12, window_kev: [400, 650]}
 time: {coincidence_ns: 5, single_fwhm_ps: 300}
 interaction_depth_mm: 7
 """,
+    "modules.yaml": """kind: modules
+rings: [{modules: 16, radius_mm: 200, first_deg: 3}]
+pairs: {min_module_distance: 3}
+module: {crystals: [3, 4], pitch_mm: [20, 15], crystal_mm: [19, 14, 20], blocks: [1, 2], block_gap_mm: [0, 1]}
+detector:
+  material: {formula: Lu2SiO5, density: 7.4}
+  cover: {formula: Al, density: 2.7, mm: 1}
+  gap: {formula: BaSO4, density: 1}
+  position: centroid
+energy: {resolution: 0.12, window_kev: [435, 650]}
+time: {coincidence_ns: 4, single_fwhm_ps: 300}
+interaction_depth_mm: 7
+""",
     "ring.yaml": """kind: cylinder
 radius_mm: 120
 rings: 4
@@ -139,6 +152,7 @@ ray_all recon ray --events @e.Cdh {RAY} --mu @mu.nii --delayed @late.Cdh --coinc
 ray_kinetics recon ray --events @e.Cdh {RAY} --mu @mu.nii --delayed @late.Cdh --coincidence-ns 5 --iterations 1 --frames 0,20,40,60,80,100 --isotope F-18 --kinetics bspline:0/100 --penalty quadratic:rel=0.1 -o x.nii
 ray_stream recon ray --events @e.Cdh {RAY} --sens @sens.nii --iterations 2 --stream --block {EVENTS // 3} -o x.npy
 ray_poses recon ray --events @e.Cdh {RAY} --mu @mu.nii --mu-fixed @mu.nii --poses @poses.csv --reference mean --bed @bed.csv --rays 2 --iterations 1 -o x.nii
+simulate_crystals simulate @modules.yaml @truth.nii --mu @mu.nii --crystals --energy-window 400,650 --energy-resolution 0.11 --counts {EVENTS // 3} --exact --truth order.npy -o e.Cdh
 simulate_gates simulate @ring.yaml @truth.nii --mu @mu.nii --gates @gates.csv --fields none,none --counts {EVENTS} --bent 0.1 --duration-s 60 -o moving.Cdh
 ray_gates recon ray --events @e.Cdh {RAY} --mu @mu.nii --gates @gates.csv --poses @poses.csv --iterations 1 -o x.nii
 ray_fields recon ray --events @e.Cdh {RAY} --mu @mu.nii --gates @gates.csv --fields none,@field.npy --psf 9 --iterations 1 -o x.nii

@@ -69,7 +69,7 @@ more "$(count half.lmdT.json singles lost_to_efficiency)" "$(count half.lmdT.jso
 # refusals
 refuse() { expect 2 "${@:2}" -o no.lmdT; err_has "$1"; }
 refuse "needs --duration-s" simulate ring.yaml x.nii --crystals --activity-bq 1e6
-refuse "above 0" simulate ring.yaml x.nii --crystals --duration-s 1
+refuse "without --activity-bq" simulate ring.yaml x.nii --crystals --duration-s 1
 refuse "is for --crystals" simulate ring.yaml x.nii --activity-bq 1e6 --duration-s 1
 refuse "did you mean Ga-68" "${scan[@]}" --isotope Ga-66
 refuse "needs --isotope" "${scan[@]}" --positron-range

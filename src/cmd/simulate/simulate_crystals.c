@@ -16,11 +16,10 @@ void simulate_crystals_options(struct opt o[SIMULATE_CRYSTALS_OPTIONS], struct s
 {
 	const struct opt table[SIMULATE_CRYSTALS_OPTIONS] = {
 		{ 0, "materials", .text = &s->materials, .value = "LABELS,TABLE", .with = "crystals",
-		  .help = "the object in place of --mu: an image of labels and a list of materials, YAML or "
-		          "JSON: "
-		          "- {label: 1, name: bone, formula: ..., density: 1.85}; `mass: {H: 0.034, ...}` "
-		          "may "
-		          "stand in place of `formula`" },
+		  .help = "the object in place of --mu: an image of labels and a table of materials, YAML or "
+		          "JSON. The table is a list; an entry has label, density in g/cm3, and formula or "
+		          "mass "
+		          "(shares by element)" },
 		{ 0, "beam", .real = s->beam, .count = 2, .value = "PHI,THETA", .min = -90, .max = 90,
 		  .alone = true, .absent = "none", .with = "crystals",
 		  .help = "simulate no scan; print what parallel photons at these angles, in degrees, leave "
@@ -88,7 +87,9 @@ static int check_options(const struct cmd *c, const struct simulate *s)
 	for (const struct opt_set *set = c->sets; set[1].opts; set++)
 		for (const struct opt *o = set->opts; o->name && !c->like; o++)
 			if (!is_taken(o->name) && asks(o, s))
-				return iso_fail(ISO_EARG, "--%s does not go with --crystals", o->name);
+				return iso_fail(ISO_EARG,
+				                "--%s does not go with --crystals without --activity-bq",
+				                o->name);
 	if (counts && (given || cmd_given(c, "image")))
 		return iso_fail(ISO_EARG, "--%s: there is no scan, so leave out %s%s",
 		                cmd_given(c, "beam") ? "beam" : "point", given ? "--" : "",
