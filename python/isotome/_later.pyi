@@ -125,6 +125,8 @@ def ray(
     centre: _Float | None = ...,
     projector: Literal["slice", "joseph"] | None = ...,
     rays: int | None = ...,
+    response: _File | None = ...,
+    response_lines: int | None = ...,
     tof_fwhm_ps: float | None = ...,
     tof_bin_ps: float | None = ...,
     tof_truncate: float | None = ...,
@@ -314,6 +316,11 @@ def ray(
         slice: exact chords through box voxels; joseph: bilinear samples, smooth inside
     rays: int; default 1
         lines per event, spread over its two crystals (needs crystal_mm of the scanner)
+    response: file
+        table of isotome response: lines of an event lie where its crystals record photons, and
+        pairs of crystals weigh as these respond
+    response_lines: int; default 25
+        lines per event with 'response'
     tof_fwhm_ps: float, ps; default the events' or the scanner's
         time-of-flight resolution; 0: do not use time of flight
     tof_bin_ps: float, ps; default the events', or the scanner's if all times are centres of its bins
@@ -977,9 +984,11 @@ def barrel(
     resume: bool | None = ...,
     checkpoint_minutes: float | None = ...,
     stop_after: float | None = ...,
-    stream: bool | None = ...,
+    follow: bool | None = ...,
     block: int | None = ...,
-    scratch: _File | None = ...,
+    every_s: float | None = ...,
+    idle_s: float | None = ...,
+    picture: _File | None = ...,
     force: bool | None = ...,
     calibration: _File | None = ...,
     branching: float | None = ...,
@@ -1154,17 +1163,19 @@ def barrel(
     stop_after: float, min; default 0
         after M minutes write a checkpoint and stop with exit code 143; 0: never
 
-    Events that do not fit memory
-    -----------------------------
-    stream: bool; default false
-        leave the events on disk, even if they fit in memory, and read them in blocks
-    block: int; default chosen by the memory
-        like 'stream', with N events at a time
-    scratch: folder; default chosen by memory and disk
-        like 'stream', from a copy in FOLDER that is sorted by subset and has all factors. The
-        copy takes at most 40 bytes an event, and is removed at the end. Without this option
-        Isotome makes such a copy if events do not fit in memory, the copy saves reading, and a
-        disk has room; none: it never does
+    Following a scan
+    ----------------
+    follow: bool; default false
+        read events while they come: 'events' is a file that grows, a pipe, or - for standard
+        input. The run ends with the pipe, after 'idle-s', or on Ctrl-C
+    block: int; default 100000
+        events per update
+    every_s: float, s; default 5
+        write image and picture again after this many seconds
+    idle_s: float, s; default 10 for a file, never for a pipe
+        end after this many seconds without events; 0: never
+    picture: file; default the output's name with .png
+        picture of the image
 
     Output
     ------

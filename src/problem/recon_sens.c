@@ -50,6 +50,14 @@ static void compare(struct record *run, const json_t *sens, const char *path)
 		                  : "without poses, this run has some");
 	if (here && there && strcmp(here, there) != 0)
 		record_warn(run, "%s was made with 'projector' %s, this run has %s", path, there, here);
+	const char *response = word(run->root, "response"), *other = word(sens, "response");
+
+	if (!response != !other)
+		record_warn(run, "%s was made %s 'response', this run is %s it", path,
+		            other ? "with" : "without", response ? "with" : "without");
+	else if (response && parameter(run->root, "response-lines") && parameter(sens, "response-lines") &&
+	         !json_equal(parameter(run->root, "response-lines"), parameter(sens, "response-lines")))
+		record_warn(run, "%s was made with other 'response-lines' than this run has", path);
 	if (rays[0] != rays[1])
 		record_warn(run, "%s was made with 'rays' %lld, this run has %lld", path, (long long)rays[0],
 		            (long long)rays[1]);

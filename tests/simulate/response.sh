@@ -69,6 +69,10 @@ grep -q '"scanner": "' whole.json || fail "no hash of the table in the record"
 image nominal --sens-share .2 --response-lines 25
 "$ISOTOME" measure rmse whole.nii nominal.nii --below 1e-6 >out 2>err && fail "--response-lines does nothing"
 
+run sens ray --scanner ring.yaml --grid 16,16,6 --voxel 10,10,7 -o s.nii
+image other --sens s.nii
+err_has 'was made without --response'
+
 # <A x, y> = <x, A* y>
 run project ray --events e.lmdT --scanner ring.yaml --response r.h5 a.nii -o y.npy
 "$PYTHON" -c 'import numpy as np; y = np.load("y.npy"); np.save("w.npy", (np.arange(y.size) % 7 - 3).astype("f4"))'

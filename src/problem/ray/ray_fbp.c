@@ -16,9 +16,10 @@ enum { PAIRS = 1 << 18 }; /* crystal pairs at a time */
 
 /* Parameters of ray that say nothing to this method. */
 static const char *const refused[] = {
-	"additive",     "singles",      "scatter",   "poses", "bed",      "gantry",         "projector",
-	"rays",         "precorrected", "stream",    "block", "scratch",  "tof-fwhm-ps",    "tof-bin-ps",
-	"tof-truncate", "sens-share",   "sens-seed", "cache", "no-cache", "coincidence-ns", NULL
+	"additive",    "singles",        "scatter",      "poses",          "bed",       "gantry",
+	"projector",   "rays",           "precorrected", "stream",         "block",     "scratch",
+	"tof-fwhm-ps", "tof-bin-ps",     "tof-truncate", "sens-share",     "sens-seed", "cache",
+	"no-cache",    "coincidence-ns", "response",     "response-lines", NULL
 };
 
 /* C of "hann:C"; 0: no window. */
