@@ -354,10 +354,10 @@ int iso_fisher_run(double *covariance, iso_real *u, struct iso_fisher_result *r,
 	struct fisher *e;
 	int st = iso_sized_clear(r, "iso_fisher_result", sizeof own);
 
+	if (!covariance || !weight) return iso_fail_null(__func__);
 	if (!st) st = iso_sized_take(&p, "iso_fisher", sizeof p, given);
 	if (!st) st = check(&p, regions);
 	if (st) return st;
-	if (regions > 0 && (!covariance || !weight)) return iso_fail_null(__func__);
 	if (!(e = iso_loop_make(sizeof *e, &fisher_fn, p.op, ISO_HOST, 0)))
 		return iso_comm_agree(iso_op_ctx(p.op), ISO_ENOMEM);
 	e->p = p;

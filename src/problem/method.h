@@ -25,6 +25,8 @@ enum method_takes {
 	TAKES_PRECONDITION = 16384,
 	TAKES_WINDOW = 32768, /* of the ramp */
 	TAKES_REPLICATES = 1 << 24,
+	TAKES_REGIONS = 1 << 25, /* labels whose error is asked for */
+	TAKES_FISHER = 1 << 26,  /* their covariance at the maximum */
 
 	TAKES_WORK = TAKES_METHOD | TAKES_START | TAKES_ITERATIONS | TAKES_FILES,
 	TAKES_PHI = TAKES_WORK | TAKES_COUNTS | TAKES_PENALTY | TAKES_TOLERANCE | TAKES_UNSEEN,

@@ -107,7 +107,9 @@ static int check_unfinished(iso_problem *p, struct iso_names *names)
 			                path[i]);
 	}
 	if (s->kinetics.model && (st = kinetics_files(p, names))) return st;
-	if (s->replicates.n > 0 && !s->kinetics.model && (st = replicates_files(p, names))) return st;
+	if ((s->replicates.n > 0 || s->replicates.fisher) && !s->kinetics.model &&
+	    (st = replicates_files(p, names)))
+		return st;
 	return names ? iso_names_check(names) : ISO_OK;
 }
 

@@ -103,7 +103,8 @@ struct penalties {
 struct replicates {
 	int64_t n, seed, batch;    /* n: 0: none; batch: 0: not given */
 	const char *save, *labels; /* files, or NULL */
-	struct opt opts[6];
+	bool fisher;
+	struct opt opts[7];
 };
 
 enum { KINETIC_MAPS = 8 };
@@ -293,6 +294,13 @@ struct opt_set replicates_params(struct replicates *s);
 int replicates_check(const iso_problem *problem); /* after the method was chosen; before data are read */
 int replicates_files(iso_problem *problem, struct iso_names *names); /* as problem_check_files */
 void replicates_plan(const struct recon *r, struct iso_plan *plan, int64_t rows);
+
+int fisher_check(const iso_problem *problem); /* as replicates_check */
+void fisher_plan(const struct recon *r, struct iso_plan *plan, int64_t rows);
+/* 'fisher', after the run of a method that converges, at its image r->x: files, and what the record says. prior: of the run;
+   of: what the run used and found. */
+int fisher_run(struct recon *r, const struct iso_prior_spec *prior, const struct iso_map_result *of,
+               const iso_real *sens);
 
 /* The label image, before the iterations; `made` is to be freed also after a failure. */
 int replicates_begin(struct replicated **made, struct recon *r);

@@ -189,8 +189,9 @@ int settings_check(iso_problem *problem)
 	if (s->how->check && (st = s->how->check(problem))) return st;
 	if ((st = check_subsets(problem)) || (st = check_filter(problem))) return st;
 	if ((st = frames_check(problem, &s->frames))) return st;
-	if (s->replicates.labels && !s->kinetics.model && s->replicates.n == 0)
-		return iso_fail(ISO_EARG, "'regions' needs 'replicates', or 'kinetics'");
+	if (s->replicates.labels && !s->kinetics.model && s->replicates.n == 0 && !s->replicates.fisher)
+		return iso_fail(ISO_EARG, "'regions' needs 'replicates', 'fisher' or 'kinetics'");
+	if (s->replicates.fisher && (st = fisher_check(problem))) return st;
 	if (s->kinetics.model && (st = kinetics_check(problem))) return st;
 	if (s->replicates.n > 0 && (st = replicates_check(problem))) return st;
 	return units_check(problem);

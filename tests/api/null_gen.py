@@ -26,7 +26,7 @@ OPTIONAL = {
     "iso_barrel_writer_close": "sidecar", "iso_dicom_write": "sidecar", "iso_em_run": "r run", "iso_event_file_open": "o", "iso_event_writer_close": "sidecar",
     "iso_event_writer_open": "s", "iso_events_read": "o", "iso_events_scanner": "o", "iso_events_write": "sidecar",
     "iso_events_write_with": "s sidecar", "iso_fista_run": "r run", "iso_lifetime_likelihood_at": "background", "iso_lifetime_moments": "sums", "iso_live_image": "live image",
-    "iso_map_run": "r run", "iso_measure_petric": "aem voi", "iso_measure_rmse": "mask", "iso_memory_check": "ctx",
+    "iso_map_run": "r run", "iso_fisher_run": "u r", "iso_measure_petric": "aem voi", "iso_measure_rmse": "mask", "iso_memory_check": "ctx",
     "iso_motion_clusters": "cluster_of", "iso_nema_read": "path", "iso_panel_norm": "efficiency", "iso_panel_simulate_events": "arg", "iso_pdhg_run": "r run",
     "iso_nema_resolution": "o", "iso_nema_run": "o", "iso_phantom_create": "at", "iso_phantom_raster": "activity mu ctx", "iso_picture_render": "info",
     "iso_picture_scanner": "e title", "iso_picture_write": "sidecar",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* 'replicates': the same run again over the same events with Poisson weights, and what the images say of the error of the
    first. The loop is here, the iterations are algo/replicator.c, the figures dynamic/statistics.c. */
+#include "regions.h"
 #include "replicates.h"
 
 #include "core/comm.h"
@@ -20,18 +21,13 @@
 enum {
 	BATCH = 4, /* docs/error-bars.md has what others take */
 	MOST_BATCH = 64,
-	MOST_LABEL = 100000,
 };
 
 struct replicated {
 	int64_t n;
 	iso_spread *spread;
-	iso_series *kept;        /* finished images; NULL: nothing is written */
-	struct iso_array labels; /* no values: no regions */
-	int regions;
-	int *label; /* of each region, rising */
-	int *of;    /* the region of each label, -1: none */
-	double *voxels;
+	iso_series *kept; /* finished images; NULL: nothing is written */
+	struct regions g;
 	double *table, *value, *covariance; /* replicates x regions; of the image itself; regions x regions */
 	struct iso_interval *v;
 	struct iso_array mean, sd;
@@ -40,7 +36,7 @@ struct replicated {
 
 struct opt_set replicates_params(struct replicates *s)
 {
-	const unsigned goes = TAKES_REPLICATES | MODEL_REPLICATES;
+	const unsigned goes = TAKES_REPLICATES | MODEL_REPLICATES, regions = TAKES_REGIONS | MODEL_REPLICATES;
 	const struct opt opts[] = {
 		{ 0, "replicates", .integer = &s->n, .value = "R", .min = 2, .max = ISO_REPLICATES_MOST,
 		  .absent = "none", .goes = goes,
@@ -61,12 +57,16 @@ struct opt_set replicates_params(struct replicates *s)
 		          "do "
 		          "not change" },
 		{ 0, "regions", .text = &s->labels, .file = OPT_READS, .takes = ISO_TAKES_ARRAY,
-		  .value = "FILE", .goes = goes,
+		  .value = "FILE", .goes = regions,
 		  .help = "image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its "
 		          "95 % "
 		          "interval (x_regions.tsv), and their covariance (x_regions_cov.npy). With "
 		          "'kinetics', also "
 		          "whether the curves fit (x_scores.tsv)" },
+		{ 0, "fisher", .flag = &s->fisher, .goes = TAKES_FISHER | MODEL_REPLICATES, .with = "penalty",
+		  .help = "standard deviation and covariance of 'regions' from the second derivatives at the "
+		          "image, "
+		          "without replicates (x_regions.tsv, x_regions_cov.npy)" },
 		{ 0 },
 	};
 
@@ -124,60 +124,16 @@ void replicates_plan(const struct recon *r, struct iso_plan *plan, int64_t rows)
 
 /* ---- regions ---- */
 
-/* The labels of the image, each of which becomes a region. */
-static int find_labels(struct replicated *made, const char *path)
-{
-	const struct iso_array *a = &made->labels;
-	int most = 0;
-
-	for (int64_t i = 0; i < a->n; i++) {
-		if (a->v[i] != (iso_real)(int)a->v[i] || a->v[i] > MOST_LABEL)
-			return iso_fail(ISO_EINPUT,
-			                "%s: voxel %" PRId64 " is %g; labels are whole numbers from 0 to %d",
-			                path, i, (double)a->v[i], MOST_LABEL);
-		most = (int)a->v[i] > most ? (int)a->v[i] : most;
-	}
-	if (most == 0) return iso_fail(ISO_EINPUT, "%s: all voxels are 0, some must have a label", path);
-	ISO_HOST(&made->room, made->of, most + 1);
-	ISO_HOST(&made->room, made->label, most);
-	ISO_HOST(&made->room, made->voxels, most);
-	if (made->room.status) return made->room.status;
-	for (int64_t i = 0; i < a->n; i++) made->of[(int)a->v[i]]++;
-	for (int k = 1; k <= most; k++) {
-		if (made->of[k] == 0) continue;
-		made->voxels[made->regions] = made->of[k];
-		made->label[made->regions] = k;
-		made->of[k] = made->regions++;
-	}
-	made->of[0] = -1;
-	return ISO_OK;
-}
-
 static int make_regions(struct replicated *made, struct recon *r)
 {
-	const char *path = r->s->replicates.labels;
-	int st;
+	int st = regions_read(&made->g, r);
 
-	if (!path) return ISO_OK;
-	if ((st = recon_read_image(r, &made->labels, path, ISO_NONNEGATIVE)) ||
-	    (st = find_labels(made, path)))
-		return st;
-	ISO_HOST(&made->room, made->table, made->n * made->regions);
-	ISO_HOST(&made->room, made->value, made->regions);
-	ISO_HOST(&made->room, made->covariance, (int64_t)made->regions * made->regions);
-	ISO_HOST(&made->room, made->v, made->regions);
+	if (st || made->g.n == 0) return st;
+	ISO_HOST(&made->room, made->table, made->n * made->g.n);
+	ISO_HOST(&made->room, made->value, made->g.n);
+	ISO_HOST(&made->room, made->covariance, (int64_t)made->g.n * made->g.n);
+	ISO_HOST(&made->room, made->v, made->g.n);
 	return made->room.status;
-}
-
-/* Means of the regions of an image. */
-static void take_means(const struct replicated *made, double *to, const iso_real *x)
-{
-	for (int64_t i = 0; i < made->labels.n; i++) {
-		int k = made->of[(int)made->labels.v[i]];
-
-		if (k >= 0) to[k] += x[i];
-	}
-	for (int k = 0; k < made->regions; k++) to[k] /= made->voxels[k];
 }
 
 /* ---- the images ---- */
@@ -205,7 +161,7 @@ void replicates_free(struct replicated *made)
 	if (!made) return;
 	iso_spread_free(made->spread);
 	iso_series_free(made->kept);
-	iso_array_free(&made->labels);
+	regions_free(&made->g);
 	iso_array_free(&made->mean);
 	iso_array_free(&made->sd);
 	iso_room_free(&made->room);
@@ -216,7 +172,7 @@ static int take_image(struct replicated *made, const iso_real *x)
 {
 	int64_t k = iso_spread_count(made->spread);
 
-	if (made->labels.v) take_means(made, made->table + k * made->regions, x);
+	if (made->g.n > 0) regions_means(&made->g, made->table + k * made->g.n, x);
 	return iso_spread_add(made->spread, x);
 }
 
@@ -323,7 +279,7 @@ int replicates_run(struct replicated *made, struct recon *r, const iso_real *sta
 
 	record_stage(r->record, "replicates");
 	ISO_HOST(&room, x, batch_of(r) * r->x.n);
-	if (made->labels.v) take_means(made, made->value, r->x.v);
+	if (made->g.n > 0) regions_means(&made->g, made->value, r->x.v);
 	if (!(st = room.status)) st = take_kept(made, r, x);
 	if (!st && iso_spread_count(made->spread) < made->n) st = iterate(made, r, x, start, sens);
 	iso_room_free(&room);
@@ -337,24 +293,25 @@ static json_t *region_json(const struct replicated *made, int k)
 {
 	const struct iso_interval *v = made->v + k;
 
-	return record_pack("{s:i, s:f, s:f, s:f, s:f, s:f, s:f}", "label", made->label[k], "value", v->value,
-	                   "mean", v->mean, "sd", v->sd, "low", v->low, "high", v->high, "shift", v->shift);
+	return record_pack("{s:i, s:f, s:f, s:f, s:f, s:f, s:f}", "label", made->g.label[k], "value",
+	                   v->value, "mean", v->mean, "sd", v->sd, "low", v->low, "high", v->high, "shift",
+	                   v->shift);
 }
 
 static int describe(const struct replicated *made, const struct recon *r)
 {
 	json_t *o = record_pack("{s:I, s:I, s:s}", "number", (json_int_t)made->n, "seed",
 	                        (json_int_t)r->s->replicates.seed, "says", SAYS);
-	json_t *regions = made->labels.v ? json_array() : NULL;
+	json_t *regions = made->g.n > 0 ? json_array() : NULL;
 
-	for (int k = 0; k < made->regions; k++) {
+	for (int k = 0; k < made->g.n; k++) {
 		json_array_append_new(regions, region_json(made, k));
 		if (fabs(made->v[k].shift) > SHIFTED)
 			record_warn(r->record,
 			            "region %d: the replicates' mean is %.2g sd off the image: at so few "
 			            "counts their "
 			            "spread is not that of scans",
-			            made->label[k], made->v[k].shift);
+			            made->g.label[k], made->v[k].shift);
 	}
 	if (regions) json_object_set_new(o, "regions", regions);
 	record_tell(r->record, ISO_NEWS, "%" PRId64 " replicates: %s", made->n, SAYS);
@@ -380,49 +337,33 @@ static int write_map(struct recon *r, enum replicates_file which, const struct i
 	return st ? st : problem_write_image(r->problem, path, a, NULL);
 }
 
-static int write_table(struct recon *r, enum replicates_file which, int64_t rows, int64_t columns,
-                       const double *v)
+static int write_values(struct recon *r, enum replicates_file which, int64_t rows, int64_t columns,
+                        const double *v)
 {
-	struct iso_array a = { 0 };
 	char path[PATH_MAX];
 	int st = replicates_path(path, r->s, which);
 
-	if (st || (st = iso_array_create(&a, 2, (const int64_t[]){ rows, columns }))) return st;
-	for (int64_t i = 0; i < a.n; i++) a.v[i] = (iso_real)v[i];
-	st = record_write(r->record, path, &a, NULL);
-	iso_array_free(&a);
-	return st;
+	return st ? st : regions_write_values(r, path, rows, columns, v);
 }
 
-static int write_text(const struct replicated *made, struct recon *r)
+static void table_line(char *to, size_t size, const struct regions *g, int k, const void *arg)
 {
-	char path[PATH_MAX], line[256], *text = NULL;
-	size_t size = 0;
-	FILE *f = open_memstream(&text, &size);
-	int st = replicates_path(path, r->s, REPLICATES_TABLE);
+	const struct iso_interval *v = (const struct iso_interval *)arg + k;
 
-	if (!f) return iso_fail_memory("table of regions", 1);
-	fputs("label\tvalue\tmean\tsd\tlow\thigh\tshift\n", f);
-	for (int k = 0; k < made->regions; k++) {
-		const struct iso_interval *v = made->v + k;
-
-		iso_snprintf(line, sizeof line, "%d\t%.9g\t%.9g\t%.9g\t%.9g\t%.9g\t%.9g\n", made->label[k],
-		             v->value, v->mean, v->sd, v->low, v->high, v->shift);
-		fputs(line, f);
-	}
-	bool whole = fclose(f) == 0 && text;
-
-	if (!st) st = whole ? iso_out_text(path, text) : iso_fail_memory("table of regions", (int64_t)size);
-	free(text);
-	return st;
+	iso_snprintf(to, size, "%d\t%.9g\t%.9g\t%.9g\t%.9g\t%.9g\t%.9g\n", g->label[k], v->value, v->mean,
+	             v->sd, v->low, v->high, v->shift);
 }
 
 static int write_regions(const struct replicated *made, struct recon *r)
 {
-	int st = write_text(made, r);
+	char path[PATH_MAX];
+	int st = replicates_path(path, r->s, REPLICATES_TABLE);
 
-	if (!st) st = write_table(r, REPLICATES_COVARIANCE, made->regions, made->regions, made->covariance);
-	return st ? st : write_table(r, REPLICATES_REGIONS, made->n, made->regions, made->table);
+	if (!st)
+		st = regions_write_text(path, "label\tvalue\tmean\tsd\tlow\thigh\tshift\n", &made->g,
+		                        table_line, made->v);
+	if (!st) st = write_values(r, REPLICATES_COVARIANCE, made->g.n, made->g.n, made->covariance);
+	return st ? st : write_values(r, REPLICATES_REGIONS, made->n, made->g.n, made->table);
 }
 
 /* All images, from the file that kept them. */
@@ -445,15 +386,14 @@ int replicates_write(struct replicated *made, struct recon *r)
 {
 	int st = make_maps(made, r);
 
-	if (!st && made->labels.v)
-		st = iso_intervals(made->v, made->covariance, made->n, made->regions, made->table,
-		                   made->value);
+	if (!st && made->g.n > 0)
+		st = iso_intervals(made->v, made->covariance, made->n, made->g.n, made->table, made->value);
 	if (!st) st = describe(made, r);
 	if (st || !r->s->out) return st;
 	if ((st = write_map(r, REPLICATES_MEAN, &made->mean)) ||
 	    (st = write_map(r, REPLICATES_SD, &made->sd)))
 		return st;
-	if (made->labels.v && (st = write_regions(made, r))) return st;
+	if (made->g.n > 0 && (st = write_regions(made, r))) return st;
 	return r->s->replicates.save ? write_images(made, r) : ISO_OK;
 }
 

@@ -47,9 +47,10 @@ int em_iterate(struct recon *r, struct recon_map *m, const struct recon_sens *se
 	return st;
 }
 
-#define EM                                                                                                 \
-	.needs = MODEL_COUNTS, .takes = TAKES_WORK | TAKES_COUNTS | TAKES_FILTER_EVERY | TAKES_REPLICATES, \
-	.start = "1 everywhere", .iterations = 10, .load = LOAD_COUNTS, .run = recon_em, .plan = em_plan,  \
+#define EM                                                                                                \
+	.needs = MODEL_COUNTS,                                                                            \
+	.takes = TAKES_WORK | TAKES_COUNTS | TAKES_FILTER_EVERY | TAKES_REPLICATES | TAKES_REGIONS,       \
+	.start = "1 everywhere", .iterations = 10, .load = LOAD_COUNTS, .run = recon_em, .plan = em_plan, \
 	.iterate = em_iterate
 
 const struct method em_methods[] = {

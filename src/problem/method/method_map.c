@@ -217,6 +217,7 @@ static void plan_memory(const struct recon *r, const struct recon_map *m, struct
 
 	(void)images;
 	iso_map_plan(plan, r->ctx, &map, iso_grid_voxels(&r->grid), rows);
+	fisher_plan(r, plan, rows);
 	if (r->problem->found.on_disk)
 		iso_plan_add(plan, "ratios of the events", r->problem->found.rows, sizeof(iso_real),
 		             iso_ctx_is_cuda(r->ctx));
@@ -395,6 +396,7 @@ static int iterate(struct recon *r, struct recon_map *m, const struct recon_sens
 		add_up(m, r, &of, sens->whole);
 		tell(r, &of);
 		if (s->penalties.curve) st = write_curve(s->penalties.curve, &of);
+		if (!st && s->replicates.fisher && !of.stopped) st = fisher_run(r, &prior, &of, sens->whole);
 	}
 	iso_map_result_free(&of);
 	return st;
@@ -471,7 +473,7 @@ const struct method map_methods[] = {
 	{
 		.name = "svrg",
 		.about = "with a 'penalty', converges in about ten passes",
-		.takes = TAKES_PHI | TAKES_PAIRS | TAKES_STEP,
+		.takes = TAKES_PHI | TAKES_PAIRS | TAKES_STEP | TAKES_REGIONS | TAKES_FISHER,
 		.iterations = 20,
 		.shuffles = true,
 		.tolerance = .005,
@@ -481,7 +483,7 @@ const struct method map_methods[] = {
 	{
 		.name = "saga",
 		.about = "as svrg, which it is seldom better than",
-		.takes = TAKES_PHI | TAKES_PAIRS | TAKES_STEP,
+		.takes = TAKES_PHI | TAKES_PAIRS | TAKES_STEP | TAKES_REGIONS | TAKES_FISHER,
 		.iterations = 20,
 		.shuffles = true,
 		.tolerance = .005,
@@ -501,7 +503,7 @@ const struct method map_methods[] = {
 	{
 		.name = "lbfgs",
 		.about = "with a 'penalty', from all data in each update (the reference)",
-		.takes = TAKES_PHI | TAKES_PAIRS,
+		.takes = TAKES_PHI | TAKES_PAIRS | TAKES_REGIONS | TAKES_FISHER,
 		.iterations = 400,
 		.in_memory = true,
 		.tolerance = .005,
