@@ -213,6 +213,7 @@ def ray(
     replicates_save: _File | None = ...,
     replicates_batch: int | None = ...,
     regions: _Array | None = ...,
+    fisher: bool | None = ...,
     kinetics: _Text | None = ...,
     input: _File | None = ...,
     input_zero_s: float | None = ...,
@@ -565,13 +566,16 @@ def ray(
         seed of these numbers
     replicates_save: file
         also write all R images, as one 4-D image. 'isotome measure roi --replicates' reads it
-    replicates_batch: int; default 4, on CUDA 1
+    replicates_batch: int; default 4
         replicates that share one pass over the rays. More take more memory; the images do not
         change
     regions: file or array
         image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its 95 %
         interval (x_regions.tsv), and their covariance (x_regions_cov.npy). With 'kinetics',
         also whether the curves fit (x_scores.tsv)
+    fisher: bool; default false
+        standard deviation and covariance of 'regions' from the second derivatives at the image,
+        without replicates (x_regions.tsv, x_regions_cov.npy)
 
     Kinetics
     --------
@@ -678,6 +682,7 @@ def strip(
     replicates_save: _File | None = ...,
     replicates_batch: int | None = ...,
     regions: _Array | None = ...,
+    fisher: bool | None = ...,
     kinetics: _Text | None = ...,
     input: _File | None = ...,
     input_zero_s: float | None = ...,
@@ -890,13 +895,16 @@ def strip(
         seed of these numbers
     replicates_save: file
         also write all R images, as one 4-D image. 'isotome measure roi --replicates' reads it
-    replicates_batch: int; default 4, on CUDA 1
+    replicates_batch: int; default 4
         replicates that share one pass over the rays. More take more memory; the images do not
         change
     regions: file or array
         image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its 95 %
         interval (x_regions.tsv), and their covariance (x_regions_cov.npy). With 'kinetics',
         also whether the curves fit (x_scores.tsv)
+    fisher: bool; default false
+        standard deviation and covariance of 'regions' from the second derivatives at the image,
+        without replicates (x_regions.tsv, x_regions_cov.npy)
 
     Kinetics
     --------
@@ -1006,6 +1014,7 @@ def barrel(
     replicates_save: _File | None = ...,
     replicates_batch: int | None = ...,
     regions: _Array | None = ...,
+    fisher: bool | None = ...,
     kinetics: _Text | None = ...,
     input: _File | None = ...,
     input_zero_s: float | None = ...,
@@ -1224,13 +1233,16 @@ def barrel(
         seed of these numbers
     replicates_save: file
         also write all R images, as one 4-D image. 'isotome measure roi --replicates' reads it
-    replicates_batch: int; default 4, on CUDA 1
+    replicates_batch: int; default 4
         replicates that share one pass over the rays. More take more memory; the images do not
         change
     regions: file or array
         image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its 95 %
         interval (x_regions.tsv), and their covariance (x_regions_cov.npy). With 'kinetics',
         also whether the curves fit (x_scores.tsv)
+    fisher: bool; default false
+        standard deviation and covariance of 'regions' from the second derivatives at the image,
+        without replicates (x_regions.tsv, x_regions_cov.npy)
 
     Kinetics
     --------
@@ -1336,6 +1348,7 @@ def srm(
     replicates_save: _File | None = ...,
     replicates_batch: int | None = ...,
     regions: _Array | None = ...,
+    fisher: bool | None = ...,
     kinetics: _Text | None = ...,
     input: _File | None = ...,
     input_zero_s: float | None = ...,
@@ -1552,13 +1565,16 @@ def srm(
         seed of these numbers
     replicates_save: file
         also write all R images, as one 4-D image. 'isotome measure roi --replicates' reads it
-    replicates_batch: int; default 4, on CUDA 1
+    replicates_batch: int; default 4
         replicates that share one pass over the rays. More take more memory; the images do not
         change
     regions: file or array
         image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its 95 %
         interval (x_regions.tsv), and their covariance (x_regions_cov.npy). With 'kinetics',
         also whether the curves fit (x_scores.tsv)
+    fisher: bool; default false
+        standard deviation and covariance of 'regions' from the second derivatives at the image,
+        without replicates (x_regions.tsv, x_regions_cov.npy)
 
     Kinetics
     --------
@@ -1658,6 +1674,7 @@ def matrix(
     replicates_save: _File | None = ...,
     replicates_batch: int | None = ...,
     regions: _Array | None = ...,
+    fisher: bool | None = ...,
     kinetics: _Text | None = ...,
     input: _File | None = ...,
     input_zero_s: float | None = ...,
@@ -1857,13 +1874,16 @@ def matrix(
         seed of these numbers
     replicates_save: file
         also write all R images, as one 4-D image. 'isotome measure roi --replicates' reads it
-    replicates_batch: int; default 4, on CUDA 1
+    replicates_batch: int; default 4
         replicates that share one pass over the rays. More take more memory; the images do not
         change
     regions: file or array
         image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its 95 %
         interval (x_regions.tsv), and their covariance (x_regions_cov.npy). With 'kinetics',
         also whether the curves fit (x_scores.tsv)
+    fisher: bool; default false
+        standard deviation and covariance of 'regions' from the second derivatives at the image,
+        without replicates (x_regions.tsv, x_regions_cov.npy)
 
     Kinetics
     --------
@@ -1970,6 +1990,7 @@ def ubp(
     replicates_save: _File | None = ...,
     replicates_batch: int | None = ...,
     regions: _Array | None = ...,
+    fisher: bool | None = ...,
     kinetics: _Text | None = ...,
     input: _File | None = ...,
     input_zero_s: float | None = ...,
@@ -2185,13 +2206,16 @@ def ubp(
         seed of these numbers
     replicates_save: file
         also write all R images, as one 4-D image. 'isotome measure roi --replicates' reads it
-    replicates_batch: int; default 4, on CUDA 1
+    replicates_batch: int; default 4
         replicates that share one pass over the rays. More take more memory; the images do not
         change
     regions: file or array
         image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its 95 %
         interval (x_regions.tsv), and their covariance (x_regions_cov.npy). With 'kinetics',
         also whether the curves fit (x_scores.tsv)
+    fisher: bool; default false
+        standard deviation and covariance of 'regions' from the second derivatives at the image,
+        without replicates (x_regions.tsv, x_regions_cov.npy)
 
     Kinetics
     --------
@@ -2309,6 +2333,7 @@ def svoxel(
     replicates_save: _File | None = ...,
     replicates_batch: int | None = ...,
     regions: _Array | None = ...,
+    fisher: bool | None = ...,
     kinetics: _Text | None = ...,
     input: _File | None = ...,
     input_zero_s: float | None = ...,
@@ -2549,13 +2574,16 @@ def svoxel(
         seed of these numbers
     replicates_save: file
         also write all R images, as one 4-D image. 'isotome measure roi --replicates' reads it
-    replicates_batch: int; default 4, on CUDA 1
+    replicates_batch: int; default 4
         replicates that share one pass over the rays. More take more memory; the images do not
         change
     regions: file or array
         image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its 95 %
         interval (x_regions.tsv), and their covariance (x_regions_cov.npy). With 'kinetics',
         also whether the curves fit (x_scores.tsv)
+    fisher: bool; default false
+        standard deviation and covariance of 'regions' from the second derivatives at the image,
+        without replicates (x_regions.tsv, x_regions_cov.npy)
 
     Kinetics
     --------
@@ -2662,6 +2690,7 @@ def sradon(
     replicates_save: _File | None = ...,
     replicates_batch: int | None = ...,
     regions: _Array | None = ...,
+    fisher: bool | None = ...,
     kinetics: _Text | None = ...,
     input: _File | None = ...,
     input_zero_s: float | None = ...,
@@ -2873,13 +2902,16 @@ def sradon(
         seed of these numbers
     replicates_save: file
         also write all R images, as one 4-D image. 'isotome measure roi --replicates' reads it
-    replicates_batch: int; default 4, on CUDA 1
+    replicates_batch: int; default 4
         replicates that share one pass over the rays. More take more memory; the images do not
         change
     regions: file or array
         image of labels on the grid (0: none; 1, 2, ...). Each label gets a mean with its 95 %
         interval (x_regions.tsv), and their covariance (x_regions_cov.npy). With 'kinetics',
         also whether the curves fit (x_scores.tsv)
+    fisher: bool; default false
+        standard deviation and covariance of 'regions' from the second derivatives at the image,
+        without replicates (x_regions.tsv, x_regions_cov.npy)
 
     Kinetics
     --------

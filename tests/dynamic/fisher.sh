@@ -23,8 +23,9 @@ awk -v scans="$scans" '{ sum += $2; square += $2 * $2; sd += $3 } END {
 [ -s x1_regions_cov.npy ] || fail "no covariance"
 grep -q '"wres"' x1.json || fail "no residual in the record"
 
-# one iteration is far from the maximum: the image is kept, and told of
-run "${recon[@]}" --events e1.Cdh "${penalty[@]}" --iterations 1 -o far.nii
+# one iteration from a wrong scale is far from the maximum: the image is kept, and told of
+run "${recon[@]}" --events e1.Cdh --penalty quadratic:rel=0.3 --method svrg --iterations 1 --start labels.nii --fisher \
+	--regions labels.nii -o far.nii
 err_has 'no covariance: the image is far from the maximum'
 [ ! -e far_regions.tsv ] || fail "a covariance far from the maximum"
 

@@ -3,7 +3,7 @@
 #include "base/number.h"
 #include "core/size.h"
 #include "isotome/dynamic.h"
-#include "regions.h"
+#include "region_labels.h"
 #include "replicates.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* 'replicates': the same run again over the same events with Poisson weights, and what the images say of the error of the
    first. The loop is here, the iterations are algo/replicator.c, the figures dynamic/statistics.c. */
-#include "regions.h"
+#include "region_labels.h"
 #include "replicates.h"
 
 #include "core/comm.h"
@@ -52,7 +52,7 @@ struct opt_set replicates_params(struct replicates *s)
 		          "reads "
 		          "it" },
 		{ 0, "replicates-batch", .integer = &s->batch, .value = "E", .min = 1, .max = MOST_BATCH,
-		  .absent = "4, on CUDA 1", .goes = goes, .with = "replicates",
+		  .absent = "4", .goes = goes, .with = "replicates",
 		  .help = "replicates that share one pass over the rays. More take more memory; the images "
 		          "do "
 		          "not change" },

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Labels of an image as regions, their means, and files of them. */
-#include "regions.h"
+#include "region_labels.h"
 
 #include "file/out.h"
 

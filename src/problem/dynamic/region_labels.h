@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The regions of parameter 'regions': a label image, and tables of what is known of its labels. */
-#ifndef ISO_REGIONS_H
-#define ISO_REGIONS_H
+#ifndef ISO_REGION_LABELS_H
+#define ISO_REGION_LABELS_H
 
 #include "problem/problem.h"
 
