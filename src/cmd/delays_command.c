@@ -144,7 +144,7 @@ static int prepare(struct delays *s, struct cmd *c)
 		return iso_fail(ISO_EARG, "--points takes the place of --grid, --voxel and --centre");
 	if (s->picture && s->points) return iso_fail(ISO_EARG, "--picture is of a grid, not of --points");
 	if ((st = choose(s)) || (st = s->points ? read_points(s, c) : make_grid(s, c))) return st;
-	return tissue_load(&s->tissue, &c->record, &s->t, true);
+	return tissue_load(&s->tissue, &c->record, s->array.s, &s->t, true);
 }
 
 /* ---- numbers ---- */

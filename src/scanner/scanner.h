@@ -9,6 +9,7 @@
 #include "efficiency_kern.h"
 #include "modules.h"
 #include "pairs_kern.h"
+#include "tissue_read.h"
 
 /* The inner face of a crystal of a CASToR scanner. */
 struct iso_face {
@@ -60,6 +61,7 @@ struct iso_scanner {
 	/* transducers: no crystals */
 	struct iso_transducers transducers;
 	struct iso_faces faces; /* of size 0: flat */
+	struct scanner_tissue tissue;
 	/* barrels of strips: no crystals */
 	struct iso_barrel barrel;
 };

@@ -184,6 +184,8 @@ static int read_transducers(iso_scanner *s, const struct conf_node *root)
 		SCANNER_KEYS,
 		/* Rings on a sphere; or positions. */
 		{ .name = "sphere", .kind = CONF_NODE },
+		/* Where sound has another speed. Default: nowhere. */
+		{ .name = "tissue", .kind = CONF_NODE },
 		/* A .npy (n, 3) beside the description, mm; or sphere. */
 		{ "positions", CONF_TEXT, &l.positions, 1, 0, 0, false },
 		/* Of positions: m or mm. Default mm. */
@@ -227,7 +229,8 @@ static int read_transducers(iso_scanner *s, const struct conf_node *root)
 
 	t->gamma = 1; /* the image is the initial pressure */
 	if ((st = iso_conf_keys(root, keys)) || (st = read_places(t, root, &l)) ||
-	    (st = read_faces(s, root, &l, &face)) || (st = read_list(&t->eir, &t->n_eir, 1, root, l.eir)))
+	    (st = read_faces(s, root, &l, &face)) || (st = iso_tissue_read(&s->tissue, root)) ||
+	    (st = read_list(&t->eir, &t->n_eir, 1, root, l.eir)))
 		return st;
 	t->dt_us = 1 / mhz;
 	return iso_transducers_check_file(t) ? iso_conf_fail(root, "%s", iso_message()) : ISO_OK;

@@ -243,6 +243,7 @@ svoxel_rect recon svoxel --data @traces.npy {SOUND} --iterations 1 --fmax-mhz 1 
 svoxel_direct recon svoxel --data @traces.npy {SOUND} --iterations 1 --lines 4 --transform direct -o x.nii
 convert_hdf5 convert @traces.npy c.hdf5 --scanner @sphere.yaml
 convert_msot convert @s.msot c.npy
+delays delays @sphere.yaml --grid 6 --voxel 1 --tissue sphere:0,0,0,4 --tissue-speed 1.6 --sound-path snell --transducers 0,3 -o delays.npy --picture delays.png
 unmix unmix @colours.npy --wavelengths 700,760,850 --nonneg --weights 1,2,3 -o maps.nii
 info_plot info @e.Cdh --plot x.png
 info_sound info @traces.hdf5 @s.msot --json

@@ -186,6 +186,10 @@ int describe_scanner(json_t *o, const char *path)
 		describe_barrel(o, s);
 	else
 		describe_crystals(o, s);
+	if (s->tissue.shape[0])
+		json_object_set_new(o, "tissue",
+		                    record_pack("{s:s, s:f}", "region", s->tissue.shape, "speed_mm_per_us",
+		                                s->tissue.speed));
 	iso_scanner_free(s);
 	return st;
 }

@@ -38,7 +38,7 @@ static int prepare(struct work *w, struct cmd *c, const struct simulate *s)
 		return iso_fail_memory("spheres", n * (int64_t)sizeof *w->sphere);
 	w->spheres = (struct iso_spheres){ n, w->sphere, 0 };
 	if ((st = iso_phantom_spheres(w->sphere, &w->spheres.fwhm, w->phantom))) return st;
-	if ((st = tissue_load(&w->tissue, &c->record, t, true))) return st;
+	if ((st = tissue_load(&w->tissue, &c->record, w->array.s, t, true))) return st;
 	iso_plan_add(&plan, "traces", t->n * t->samples, sizeof(iso_real), false);
 	if (iso_ctx_is_cuda(c->ctx)) /* a part of them at a time */
 		iso_plan_add(&plan, "traces on the device", t->n < EARS ? t->n : EARS,

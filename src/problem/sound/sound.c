@@ -375,7 +375,9 @@ int sound_load(iso_problem *problem, int need, const struct iso_grid *image)
 	sound->wavelengths = sound->frames = (struct sound_part){ 0, 1 };
 	if ((st = load_scanner(sound))) return st;
 	if ((st = load_grid(sound, image))) return st;
-	if ((st = tissue_load(&sound->tissue, problem->record, sound->t, !sound->finds_tissue))) return st;
+	if ((st = tissue_load(&sound->tissue, problem->record, sound->array.s, sound->t,
+	                      !sound->finds_tissue)))
+		return st;
 	problem->found.grid = sound->grid;
 	problem->found.unit = "absorbed energy";
 	problem->found.rows = sound->t->n * sound->t->samples;

@@ -2,6 +2,8 @@
 /* Tissue as users give it: a shape, an image of where it is, or one of speeds. */
 #include "sound_tissue.h"
 
+#include "scanner/scanner.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -153,6 +155,7 @@ static int load_shape(struct tissue *tissue, const struct shape *shape, const st
 	if (n < shape->least || n > shape->most)
 		return iso_fail(ISO_EARG, "'tissue' is '%s', must be %s:%s", tissue->shape, shape->name,
 		                shape->numbers);
+	memcpy(tissue->is.rotation, tissue->rotation, sizeof tissue->is.rotation);
 	shape->make(&tissue->is, v, t);
 	return ISO_OK;
 }
@@ -193,8 +196,19 @@ static int load_image(struct tissue *tissue, struct record *r, const char *path)
 
 /* ---- both ---- */
 
-int tissue_load(struct tissue *tissue, struct record *r, const struct iso_transducers *t, bool needs_speed)
+/* Options go before the description. */
+static void take_description(struct tissue *tissue, const iso_scanner *s)
 {
+	if (!s || !s->tissue.shape[0] || tissue->shape || tissue->map) return;
+	tissue->shape = s->tissue.shape;
+	if (!(tissue->speed > 0)) tissue->speed = s->tissue.speed;
+	memcpy(tissue->rotation, s->tissue.rotation, sizeof tissue->rotation);
+}
+
+int tissue_load(struct tissue *tissue, struct record *r, const iso_scanner *s,
+                const struct iso_transducers *t, bool needs_speed)
+{
+	take_description(tissue, s);
 	const struct shape *shape = tissue->shape ? shape_of(tissue->shape) : NULL;
 
 	tissue->on = tissue->shape || tissue->map;

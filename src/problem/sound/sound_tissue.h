@@ -9,7 +9,7 @@
 struct tissue {
 	/* options */
 	const char *shape, *map, *path, *amplitude;
-	double speed, table_mm;
+	double speed, table_mm, rotation[9]; /* rotation: of a description's ellipsoid */
 	/* what they name */
 	bool on;
 	struct iso_tissue is;
@@ -21,8 +21,10 @@ enum { TISSUE_PARAMS = 6 };
 /* The options, and their defaults; their number. */
 int tissue_params(struct opt *table, struct tissue *tissue);
 
-/* Reads what the options name; `needs_speed`: 'tissue-speed' must be one of them. */
-int tissue_load(struct tissue *tissue, struct record *r, const struct iso_transducers *t, bool needs_speed);
+/* Reads what the options name, or where they say nothing takes the tissue of the description `s` (NULL: there is none);
+   `needs_speed`: one of them must say its speed. */
+int tissue_load(struct tissue *tissue, struct record *r, const iso_scanner *s,
+                const struct iso_transducers *t, bool needs_speed);
 void tissue_unload(struct tissue *tissue);
 
 /* The delays, of which the record is told; NULL where there is no tissue. */
