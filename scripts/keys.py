@@ -52,8 +52,8 @@ PARTS = [
         "`isotome simulate --isotope FILE`: positrons and photons of a decay.",
         [
             ("src/physics/decay/isotope.c", "read_map", "keys", ""),
-            ("src/physics/decay/isotope.c", "read_map", "of_daughter", "daughter"),
-            ("src/physics/decay/isotope.c", "read_map", "of_later", "later"),
+            ("src/physics/decay/isotope.c", "read_daughter", "keys", "daughter"),
+            ("src/physics/decay/isotope.c", "read_later", "keys", "later"),
             ("src/physics/decay/isotope.c", "read_branch", "keys", "one of branches"),
         ],
     ),

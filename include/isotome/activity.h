@@ -50,6 +50,8 @@ struct iso_activity_scan {
 	/* files of records, .npy; NULL: not wanted */
 	const char *truth, *singles_list, *triples;
 	iso_real *singles; /* of each crystal, to be added to; NULL: not wanted */
+	const char *
+		hits; /* file of records: what each photon left in each crystal, on the CPU alone; NULL: not wanted */
 };
 
 /* What became of the decays, photons, pulses, singles and pairs of a scan. */

@@ -41,6 +41,16 @@ same s.Cdf s2.Cdf
 same d.Cdf d2.Cdf
 same t.npy t2.npy
 
+run simulate ring.yaml x.nii --mu mu.nii --crystals --activity-bq 1e4 --duration-s 1 --device cpu --hits h.npy \
+	--singles-list l2.npy --energy-window 1,600 --energy-resolution 0 --tof-fwhm-ps 0 -o h.lmdT
+check "singles are sums of hits" <<'END'
+from checks import *
+h, l = np.load("h.npy"), np.load("l2.npy")
+require(len(h) > len(l) > 1000 and (np.diff(h["decay"].astype("i8")) >= 0).all(), "hits")
+one = l[l["pulses"] == 1]
+near("energies", h["energy"][np.isin(h["decay"], one["decay"])].sum(), one["energy"].sum(), 1e-3 * one["energy"].sum())
+END
+
 # each option does something
 count() { "$PYTHON" -c 'import json, sys
 r = json.load(open(sys.argv[1]))["results"]

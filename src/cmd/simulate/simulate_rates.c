@@ -71,6 +71,8 @@ void simulate_rates_options(struct opt o[SIMULATE_RATES_OPTIONS], struct simulat
 		  .help = "also write every single (.npy): time, decay, crystal, energy" },
 		{ 0, "triples", .text = &s->triples, .file = OPT_WRITES, .value = "FILE",
 		  .help = "also write groups of three singles (.npy)" },
+		{ 0, "hits", .text = &s->hits, .file = OPT_WRITES, .value = "FILE",
+		  .help = "also write what each photon left in each crystal (.npy), on the CPU alone" },
 		{ 0 },
 	};
 
@@ -153,6 +155,7 @@ static void set_scan(struct inputs *in, const struct cmd *c, const struct simula
 		.truth = s->truth,
 		.singles_list = q->singles_list,
 		.triples = q->triples,
+		.hits = q->hits,
 	};
 	in->dead = (enum iso_dead_time)word_of(q->dead, dead_words);
 	if (cmd_given(c, "tof-fwhm-ps") && !cmd_given(c, "single-fwhm-ps"))
@@ -381,7 +384,7 @@ static int check_options(const struct cmd *c, const struct simulate *s)
 		                s->singles);
 	if ((st = check_records(s->truth, "truth")) ||
 	    (st = check_records(s->rates.singles_list, "singles-list")) ||
-	    (st = check_records(s->rates.triples, "triples")))
+	    (st = check_records(s->rates.triples, "triples")) || (st = check_records(s->rates.hits, "hits")))
 		return st;
 	return ISO_OK;
 }
@@ -395,7 +398,7 @@ int simulate_at_activity(struct cmd *c, const struct simulate *s)
 	    (st = cmd_check(c, s->delayed, iso_events_write_check)) ||
 	    (st = cmd_check_array(c, s->singles)) || (st = cmd_check_array(c, s->truth)) ||
 	    (st = cmd_check_array(c, s->rates.singles_list)) || (st = cmd_check_array(c, s->rates.triples)) ||
-	    (st = cmd_begin(c)))
+	    (st = cmd_check_array(c, s->rates.hits)) || (st = cmd_begin(c)))
 		return st;
 	return run(c, s);
 }

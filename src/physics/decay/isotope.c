@@ -187,43 +187,62 @@ static int read_branches(struct isotope *i, const struct conf_node *list)
 	return st;
 }
 
+static int read_daughter(struct isotope *i, const struct conf_node *map)
+{
+	int64_t atomic_number = 0, mass_number = 0;
+	const struct conf_key keys[] = {
+		/* atomic number: how the nucleus repels the positron */
+		{ "Z", CONF_INT, .dst = &atomic_number, .min = 1, .max = 110, .required = true },
+		/* mass number: how large the nucleus is */
+		{ "A", CONF_INT, .dst = &mass_number, .min = 1, .max = 300, .required = true },
+		{ 0 }
+	};
+	int st = iso_conf_keys(map, keys);
+
+	i->z = (int)atomic_number;
+	i->a = (int)mass_number;
+	return st;
+}
+
+static int read_later(struct isotope *i, const struct conf_node *map)
+{
+	const struct conf_key keys[] = {
+		/* of all decays */
+		{ "share", CONF_REAL, .dst = &i->later_share, .min = 0, .max = 1, .required = true },
+		/* its energy */
+		{ "photon_kev", CONF_REAL, .dst = &i->later_kev, .min = 10, .max = 20000, .required = true },
+		{ 0 }
+	};
+
+	return iso_conf_keys(map, keys);
+}
+
 static int read_map(struct isotope *i, const struct conf_node *root)
 {
 	const struct conf_node *branches = NULL, *daughter = NULL, *later = NULL;
 	const char *name = NULL;
-	int64_t z = 0, a = 0;
-	const struct conf_key keys[] = { { "name", CONF_TEXT, .dst = &name, .required = true },
-		                         { "half_life_s", CONF_REAL, &i->half_life_s, .min = 1e-3,
-		                           .max = 1e18, .required = true },
-		                         { "daughter", CONF_NODE, .dst = &daughter, .required = true },
-		                         { "branches", CONF_NODE, .dst = &branches, .required = true },
-		                         { "later", CONF_NODE, .dst = &later },
-		                         { 0 } };
+	const struct conf_key keys[] = {
+		/* up to 15 letters */
+		{ "name", CONF_TEXT, .dst = &name, .required = true },
+		/* of the decay over a scan */
+		{ "half_life_s", CONF_REAL, .dst = &i->half_life_s, .min = 1e-3, .max = 1e18,
+		  .required = true },
+		/* the nucleus after the decay: its charge shapes the spectrum */
+		{ "daughter", CONF_NODE, .dst = &daughter, .required = true },
+		/* up to eight; what their shares leave of 1 emits nothing */
+		{ "branches", CONF_NODE, .dst = &branches, .required = true },
+		/* a photon of an isomer that lives for seconds: at a time of its own, in no coincidence with its decay */
+		{ "later", CONF_NODE, .dst = &later },
+		{ 0 }
+	};
 	int st = iso_conf_keys(root, keys);
 
 	if (st) return st;
 	if (snprintf(i->name, sizeof i->name, "%s", name) >= (int)sizeof i->name)
 		return iso_conf_fail(root, "name has more than %zu letters", sizeof i->name - 1);
-	const struct conf_key of_daughter[] = { /* atomic number */
-		                                { "Z", CONF_INT, &z, .min = 1, .max = 110, .required = true },
-		                                /* mass number */
-		                                { "A", CONF_INT, &a, .min = 1, .max = 300, .required = true },
-		                                { 0 }
-	};
-	const struct conf_key of_later[] = {
-		/* of all decays */
-		{ "share", CONF_REAL, &i->later_share, .min = 0, .max = 1, .required = true },
-		/* its energy */
-		{ "photon_kev", CONF_REAL, &i->later_kev, .min = 10, .max = 20000, .required = true },
-		{ 0 }
-	};
-
-	st = iso_conf_keys(daughter, of_daughter);
-	if (!st && later) st = iso_conf_keys(later, of_later);
-	if (!st) st = read_branches(i, branches);
-	i->z = (int)z;
-	i->a = (int)a;
-	return st;
+	st = read_daughter(i, daughter);
+	if (!st && later) st = read_later(i, later);
+	return st ? st : read_branches(i, branches);
 }
 
 int iso_isotope_read(struct isotope *i, const char *name_or_file)

@@ -95,6 +95,8 @@ static int make_setting(struct scan *s, const struct iso_activity_scan *p)
 			"simulate: %s measures places along z ('z_blur_mm'), and a scan at an activity sorts "
 			"crystals",
 			iso_scanner_name(p->scanner));
+	if (!p->activity->has_grid)
+		return iso_fail(ISO_EINPUT, "simulate: an image of activity without voxel sizes");
 	if ((p->positron_range || p->range_table) && !p->isotope)
 		return iso_fail(ISO_EARG, "simulate: 'positron_range' needs an 'isotope'");
 	set->crystals = (struct crystal_setting){
@@ -127,7 +129,7 @@ struct sinks {
 	float (*place)[3];
 	iso_emit_fn prompts, delayeds;
 	void *prompts_arg, *delayeds_arg;
-	struct records truth, singles, triples;
+	struct records truth, singles, triples, hits;
 	iso_real *counts;
 };
 
@@ -203,6 +205,21 @@ static int put_singles(struct sinks *k, const struct iso_readout_stream *q)
 
 		iso_rates_single(&s, q->single.p + i);
 		st = iso_out_write(&k->singles.out, &s, sizeof s);
+	}
+	return st;
+}
+
+static int put_hits(void *arg, const struct deposit *d, int64_t n)
+{
+	struct sinks *k = arg;
+	int st = ISO_OK;
+
+	for (int64_t i = 0; i < n && !st; i++, k->hits.n++) {
+		const struct rates_hit h = { d[i].decay,           d[i].crystal,        d[i].kev,
+			                     d[i].ticks,           d[i].photon,         d[i].object_compton,
+			                     d[i].object_rayleigh, d[i].crystal_compton };
+
+		st = iso_out_write(&k->hits.out, &h, sizeof h);
 	}
 	return st;
 }
@@ -283,6 +300,10 @@ int iso_activity_scan(struct iso_activity_counts *counts, iso_ctx *ctx,
 	k.counts = p->singles;
 	k.r = &r;
 	if ((st = iso_rates_open(&r, ctx, &s.set))) goto done;
+	if (p->hits) {
+		r.hits = put_hits;
+		r.hits_arg = &k;
+	}
 	if (!(k.place = iso_rates_places(s.set.crystals.modules))) {
 		st = iso_fail_memory("simulate", iso_scanner_crystals(p->scanner) * 12);
 		goto done;
@@ -290,14 +311,16 @@ int iso_activity_scan(struct iso_activity_counts *counts, iso_ctx *ctx,
 	if ((st = begin_records(&k.truth, p->truth, iso_rates_truth_fields)) ||
 	    (st = begin_records(&k.singles, p->singles_list, iso_rates_single_fields)) ||
 	    (st = begin_records(&k.triples, p->triples, iso_rates_triple_fields)) ||
+	    (st = begin_records(&k.hits, p->hits, iso_rates_hit_fields)) ||
 	    (st = iso_rates_run(&result, &r, sink, &k)) || (st = end_records(&k.truth)) ||
-	    (st = end_records(&k.singles)) || (st = end_records(&k.triples)))
+	    (st = end_records(&k.singles)) || (st = end_records(&k.triples)) || (st = end_records(&k.hits)))
 		goto done;
 	if (counts) tell(counts, &result, s.set.isotope);
 done:
 	iso_out_free(&k.truth.out);
 	iso_out_free(&k.singles.out);
 	iso_out_free(&k.triples.out);
+	iso_out_free(&k.hits.out);
 	free(k.place);
 	free(s.efficiency);
 	iso_rates_close(&r);

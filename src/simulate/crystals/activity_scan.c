@@ -162,31 +162,48 @@ static void add_counts(struct rates_counts *to, const struct rates_counts *n)
 	for (int k = 0; k < CRYSTAL_FATES; k++) to->fate[k] += n->fate[k];
 }
 
+static int keep_hits(struct rates_list *list, const struct crystal_trace *t)
+{
+	if (list->n + t->n > list->room) {
+		int64_t want = 2 * list->room + t->n;
+		struct deposit *more = realloc(list->d, (size_t)want * sizeof *more);
+
+		if (!more) return ISO_ENOMEM;
+		list->d = more;
+		list->room = want;
+	}
+	memcpy(list->d + list->n, t->d, (size_t)t->n * sizeof *t->d);
+	list->n += t->n;
+	return ISO_OK;
+}
+
 /* One cell on the CPU. */
-static int follow_cell(struct iso_pulses *list, struct rates_counts *count, const struct rates *r,
+static int follow_cell(struct rates_list *list, struct rates_counts *count, const struct rates *r,
                        const struct rates_cell *c)
 {
+	struct iso_pulses *l = &list->pulses;
 	struct pulse made[PULSE_MOST];
 	struct crystal_trace trace;
 	struct decay decay;
 	int64_t all = rates_histories(&r->world, c);
 	int st = ISO_OK;
 
-	list->n = 0;
+	l->n = list->n = 0;
 	for (int64_t i = 0; i < all && !st && !iso_stopped(r->ctx); i++) {
 		int n = rates_pulses(made, &trace, &decay, &r->world, c, i);
 
 		rates_count(count, &decay, &trace);
 		if (n == 0) continue;
-		if (!(st = iso_pulses_more(list, n))) {
-			memcpy(list->p + list->n, made, (size_t)n * sizeof *made);
-			list->n += n;
+		if (!(st = iso_pulses_more(l, n))) {
+			memcpy(l->p + l->n, made, (size_t)n * sizeof *made);
+			l->n += n;
 		}
+		if (!st && r->hits) st = keep_hits(list, &trace);
 	}
 	return st;
 }
 
-static int follow_cells(struct iso_pulses *list, struct rates_counts *count, const struct rates *r,
+static int follow_cells(struct rates_list *list, struct rates_counts *count, const struct rates *r,
                         const struct rates_cell *cell, int64_t cells)
 {
 	int failed = ISO_OK;
@@ -231,7 +248,8 @@ struct run {
 	struct iso_readout_stream readout;
 	struct iso_sorter_stream sorter;
 	struct rates_cell *cell;
-	struct iso_pulses *list, all;
+	struct rates_list *list;
+	struct iso_pulses all;
 	int64_t most; /* cells of a slice */
 	rates_cells_fn follow;
 };
@@ -247,13 +265,18 @@ static int one_slice(struct rates_result *result, struct run *u, int64_t from, i
 		*first += (uint64_t)u->cell[k].decays;
 	}
 	if ((st = u->follow(u->list, &result->photons, r, u->cell, n))) return st;
-	for (int64_t k = 0; k < n; k++) pulses += u->list[k].n;
+	for (int64_t k = 0; k < n && !st; k++) {
+		pulses += u->list[k].pulses.n;
+		if (r->hits) st = r->hits(r->hits_arg, u->list[k].d, u->list[k].n);
+	}
+	if (st) return st;
 	u->all.n = 0;
 	if ((st = iso_pulses_more(&u->all, pulses))) return st;
 	for (int64_t k = 0; k < n; k++) {
-		if (u->list[k].n > 0)
-			memcpy(u->all.p + u->all.n, u->list[k].p, (size_t)u->list[k].n * sizeof *u->all.p);
-		u->all.n += u->list[k].n;
+		const struct iso_pulses *l = &u->list[k].pulses;
+
+		if (l->n > 0) memcpy(u->all.p + u->all.n, l->p, (size_t)l->n * sizeof *l->p);
+		u->all.n += l->n;
 	}
 	st = iso_readout_push(&u->readout, u->all.p, u->all.n,
 	                      from + n < r->cells ? edge(r, from + n) : INT64_MAX);
@@ -285,6 +308,9 @@ static int begin(struct run *u, struct rates *r)
 	if (iso_ctx_is_cuda(r->ctx)) {
 		void *cuda = NULL;
 
+		if (r->hits)
+			return iso_fail(ISO_EARG,
+			                "simulate: 'hits' are listed on the CPU alone: take device cpu");
 		st = iso_cuda_symbol(&cuda, "iso_rates_cells_cuda");
 		if (!st) u->follow = (rates_cells_fn)cuda;
 	}
@@ -293,7 +319,10 @@ static int begin(struct run *u, struct rates *r)
 
 static void end(struct run *u)
 {
-	for (int64_t k = 0; u->list && k < u->most; k++) free(u->list[k].p);
+	for (int64_t k = 0; u->list && k < u->most; k++) {
+		free(u->list[k].pulses.p);
+		free(u->list[k].d);
+	}
 	free(u->list);
 	free(u->cell);
 	free(u->all.p);

@@ -88,7 +88,7 @@ static int launch(struct iso_pulses *list, int64_t *found, int64_t counts[COUNTS
 	return st;
 }
 
-extern "C" int iso_rates_cells_cuda(struct iso_pulses *list, struct rates_counts *count,
+extern "C" int iso_rates_cells_cuda(struct rates_list *list, struct rates_counts *count,
                                     const struct rates *r, const struct rates_cell *cell, int64_t cells)
 {
 	struct iso_room room = iso_room_of(r->ctx, "simulate");
@@ -97,7 +97,7 @@ extern "C" int iso_rates_cells_cuda(struct iso_pulses *list, struct rates_counts
 	int st = iso_cuda_use(r->ctx);
 
 	if (st) return st;
-	for (int64_t k = 0; k < cells; k++) list[k].n = 0;
+	for (int64_t k = 0; k < cells; k++) list[k].pulses.n = 0;
 	ISO_HOST(&room, begin, cells + 1);
 	if (room.status) return iso_room_free(&room);
 	for (int64_t k = 0; k < cells; k++) begin[k + 1] = begin[k] + rates_histories(&r->world, cell + k);
@@ -110,10 +110,10 @@ extern "C" int iso_rates_cells_cuda(struct iso_pulses *list, struct rates_counts
 	ISO_DEVICE(&room, w.count, COUNTS);
 	w.room = all / 2 + 65536;
 	st = room.status;
-	if (!st) st = launch(list, &found, counts, r, &room, w, all);
+	if (!st) st = launch(&list->pulses, &found, counts, r, &room, w, all);
 	if (!st && found > w.room) { /* once more, with room for all */
 		w.room = found;
-		st = launch(list, &found, counts, r, &room, w, all);
+		st = launch(&list->pulses, &found, counts, r, &room, w, all);
 	}
 	for (int j = 0; j < COUNTS && !st; j++) ((int64_t *)count)[j] += counts[j];
 	int freed = iso_room_free(&room);

@@ -35,12 +35,17 @@ struct rates_result {
 /* What a slice brought: its singles in q->single, pairs in s->prompt, s->late, s->triple as places in s->single. */
 typedef int (*rates_sink)(void *arg, const struct iso_readout_stream *q, const struct iso_sorter_stream *s);
 
+/* Deposits of a cell, in the order of its decays. */
+typedef int (*rates_hits)(void *arg, const struct deposit *d, int64_t n);
+
 struct rates {
 	iso_ctx *ctx;
 	struct iso_room room;
 	struct rates_setting set;
 	struct rates_world world;
 	struct decay_table *decay; /* on the host; NULL: none */
+	rates_hits hits;           /* on the CPU alone; NULL: nobody asks */
+	void *hits_arg;
 	int64_t cells;
 	double ticks; /* of the scan */
 };
@@ -61,10 +66,17 @@ enum rates_kind iso_rates_kind(const struct pulse *one, const struct pulse *two)
 /* The decay that made a pulse, from its number. On the CPU alone. */
 void iso_rates_decay(struct decay *d, const struct rates *r, uint64_t number);
 
-/* Pulses of cells, of which `list` gets those of each: in any order inside a cell. Looked up in the CUDA half by name. */
-typedef int (*rates_cells_fn)(struct iso_pulses *list, struct rates_counts *count, const struct rates *r,
+/* What a cell gave: pulses in any order, and deposits, if they are wanted. */
+struct rates_list {
+	struct iso_pulses pulses;
+	struct deposit *d;
+	int64_t n, room;
+};
+
+/* Pulses of cells, into the list of each or of the first. Looked up in the CUDA half by name. */
+typedef int (*rates_cells_fn)(struct rates_list *list, struct rates_counts *count, const struct rates *r,
                               const struct rates_cell *cell, int64_t cells);
-ISO_C int iso_rates_cells_cuda(struct iso_pulses *list, struct rates_counts *count, const struct rates *r,
+ISO_C int iso_rates_cells_cuda(struct rates_list *list, struct rates_counts *count, const struct rates *r,
                                const struct rates_cell *cell, int64_t cells);
 
 /* Memory of a run. */
