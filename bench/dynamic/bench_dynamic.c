@@ -24,10 +24,10 @@ static const char *const cases[] = { "128", "body", NULL };
 
 static struct settings {
 	double events;
-	int64_t size[3], subsets, repeats, replicates, batch, seed;
+	int64_t size[3], subsets, repeats, replicates, batch, inner, seed;
 	double voxel[3], tof_fwhm_ps;
 	const char *which;
-} set = { 0, { 0 }, 20, 3, 8, 4, 1, { 4, 4, 4 }, TOF_FWHM_PS, "128" };
+} set = { 0, { 0 }, 20, 3, 8, 4, 4, 1, { 4, 4, 4 }, TOF_FWHM_PS, "128" };
 
 static struct opt opts[] = {
 	{ 0, "case", .text = &set.which, .words = cases, .value = "NAME",
@@ -46,6 +46,8 @@ static struct opt opts[] = {
 	  .help = "replicates; 0: no row of them" },
 	{ 0, "batch", .integer = &set.batch, .value = "E", .min = 1, .max = 64,
 	  .help = "replicates that share a pass over the rays" },
+	{ 0, "inner", .integer = &set.inner, .value = "L", .min = 1, .max = 1000,
+	  .help = "fits of the coefficients behind each subset" },
 	BENCH_REPEATS(&set.repeats),
 	{ 0, "seed", .integer = &set.seed, .value = "N", .min = 0, .max = 9e15,
 	  .help = "seed of the events" },
@@ -192,7 +194,11 @@ static int time_kinetics(struct run *r, struct iso_kinetic *k)
 static int run_kinetics(struct run *r, int bases, int bins)
 {
 	struct iso_ray ray = ray_of(r);
-	struct iso_kinetic k = { .size = sizeof k, .bins = bins, .coefficients = bases, .sens = r->sens };
+	struct iso_kinetic k = { .size = sizeof k,
+		                 .bins = bins,
+		                 .coefficients = bases,
+		                 .inner = (int)set.inner,
+		                 .sens = r->sens };
 	double *mean = NULL, *weight = NULL;
 	int32_t *part = NULL;
 	int st = BENCH_NEW(part, r->e.n);
