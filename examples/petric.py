@@ -16,45 +16,7 @@ import argparse
 import time
 from pathlib import Path
 
-import numpy as np
-
 import isotome
-
-
-def read_folder(folder):
-    """Data and images of a folder; what it lacks is None."""
-    read = lambda name: isotome.read(folder / name) if (folder / name).is_file() else None  # noqa: E731
-    beta = folder / "penalisation_factor.txt"
-    masks = {p.stem[4:]: isotome.read(p) for p in sorted((folder / "PETRIC").glob("VOI_*.hv"))}
-    return {
-        "data": dict(
-            events=str(folder / "prompts.hs"),
-            norm=str(folder / "mult_factors.hs"),
-            additive=str(folder / "additive_term.hs"),
-            additive_over_m=True,
-        ),
-        "start": isotome.read(folder / "OSEM_image.hv"),
-        "kappa": isotome.read(folder / "kappa.hv"),
-        "beta": float(beta.read_text()) if beta.is_file() else 1 / 700,
-        "reference": read("PETRIC/reference_image.hv"),
-        "whole": masks.pop("whole_object", None),
-        "background": masks.pop("background", None),
-        "regions": masks,
-    }
-
-
-def unit_of(folder, data, sensitivity):
-    """Values of the folder's images are those of its projector, whose lines need not be in mm. An image after OSEM has about
-    as many counts as the data, less the background: that tells the factor from its unit to ours, which is then taken as 1
-    (lines in mm), as the voxel size (in voxels) or as 10 (in cm)."""
-    expected = float(np.vdot(sensitivity, folder["start"]))
-    background = 0 if data.add is None else data.add.sum(dtype=float)
-    found = (data.y.sum(dtype=float) - background) / expected
-    voxel = folder["start"].grid.voxel[0]
-    near = min((1.0, voxel, 1 / voxel, 10.0, 0.1), key=lambda known: abs(np.log(found / known)))
-    if abs(np.log(found / near)) > 0.05:
-        raise SystemExit(f"the folder's images have {1 / found:.4g} times the counts of the data: give --unit")
-    return near
 
 
 class Table:
@@ -62,8 +24,8 @@ class Table:
 
     def __init__(self, folder, unit):
         self.folder, self.unit, self.began, self.within = folder, unit, time.perf_counter(), None
-        self.regions = folder["regions"]
-        self.whole = folder["reference"] is not None and folder["whole"] is not None
+        self.regions = folder.regions
+        self.whole = folder.reference is not None and folder.whole is not None
         if self.whole:
             print("  pass   seconds   RMSE_W  RMSE_Bg", *(f"{'AEM ' + name:>14}" for name in self.regions))
 
@@ -73,9 +35,9 @@ class Table:
             return
         f = isotome.measure.petric(
             step.image / self.unit,
-            self.folder["reference"],
-            whole=self.folder["whole"],
-            background=self.folder["background"],
+            self.folder.reference,
+            whole=self.folder.whole,
+            background=self.folder.background,
             regions=list(self.regions.values()),
         )
         print(
@@ -105,31 +67,22 @@ def main():
     parser.add_argument("--device", default="auto")
     of = parser.parse_args()
 
-    folder = read_folder(of.folder)
-    start, kappa = folder["start"], folder["kappa"]
-    options = dict(context=isotome.Context(of.device), grid=start.grid, **folder["data"])
-    first = isotome.ray(**options)
-    # kappa is 0 where PETRIC's projector sees nothing: those voxels are no part of the image
-    sensitivity = isotome.Image(np.where(kappa > 0, first.sensitivity(), np.float32(0)), start.grid)
-    unit = of.unit or unit_of(folder, first.data(), sensitivity)
-    print(f"unit of the folder's images: {unit:.6g} of ours; beta {folder['beta']:.6g}")
-    problem = isotome.ray(
-        **options,
-        sens=sensitivity,
-        start=isotome.Image(start * np.float32(unit), start.grid),
+    folder = isotome.petric.read(of.folder)
+    unit, problem = isotome.petric.problem(
+        folder,
         method=of.method,
-        # R grows as the image does: what beta is times stays the same
-        penalty=f"rdp:{folder['beta'] / unit:.17g},gamma=2",
-        kappa=kappa,
-        iterations=of.passes,
+        passes=of.passes,
         tolerance=of.tolerance,
+        unit=of.unit,
+        device=of.device,
         **({"subsets": of.subsets} if of.subsets else {}),
     )
+    print(f"unit of the folder's images: {unit:.6g} of ours; beta {folder.beta:.6g}")
     table = Table(folder, unit)
     image = problem.reconstruct(callback=table)
     table.end()
     if of.output:
-        isotome.write(of.output, isotome.Image(image / np.float32(unit), start.grid))
+        isotome.write(of.output, isotome.Image(isotome.petric.in_its_unit(image, unit), folder.start.grid))
 
 
 if __name__ == "__main__":

@@ -38,6 +38,10 @@ GIVEN = {
 }
 
 
+#: Modules for other packages, which this page does not load: docs/howto/frameworks.md has them.
+FRAMEWORKS = ("cil", "deepinv")
+
+
 # ---- words ----
 
 
@@ -177,7 +181,7 @@ def sections():
     """Module name -> entries (name, value)."""
     found = {}
     for name in dict.fromkeys([*isotome.__all__, "open", *isotome._LATER]):
-        if name in isotome.models or name == "models":
+        if name in isotome.models or name == "models" or name in FRAMEWORKS:
             continue
         value = getattr(isotome, name)
         if inspect.ismodule(value):

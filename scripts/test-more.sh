@@ -74,6 +74,7 @@ stage python_wheel
 stage python_wheel_tests
 stage python_install
 stage python_documents
+[ "$full" != 1 ] || stage python_frameworks
 [ "$full" != 1 ] || stage clean_roots
 
 if [ "$full" = 1 ] || ! command -v clang >/dev/null; then

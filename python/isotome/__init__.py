@@ -65,6 +65,8 @@ _LATER: dict[str, str] = {
     "branching": "units",
     "calibrate": "units",
     "cg": "algorithms",
+    "cil": "cil",
+    "deepinv": "deepinv",
     "em": "algorithms",
     "filter": "filters",
     "fista": "algorithms",
@@ -78,6 +80,7 @@ _LATER: dict[str, str] = {
     "nema": "nema",
     "norm": "normalisation",
     "part": "dynamic",
+    "petric": "petric",
     "phantom": "phantoms",
     "phantom_names": "phantoms",
     "picture": "drawing",
@@ -96,6 +99,7 @@ _LATER: dict[str, str] = {
     "simulate_singles": "simulation",
     "simulate_strip": "simulation",
     "simulate_traces": "sound_simulation",
+    "sirf": "sirf",
     "timing": "commissioning",
     "torch": "torch",
     "track": "tracking",
@@ -111,6 +115,13 @@ _LATER: dict[str, str] = {
     "write_viewer": "pages",
 }
 
+#: Modules for other packages: what to do where the package is not there. `from isotome import *` leaves them out.
+_EXTRA = {
+    "cil": ". CIL is installed by conda: docs/howto/frameworks.md",
+    "deepinv": ". pip install isotome[deepinv]",
+    "torch": ". pip install isotome[torch]",
+}
+
 models = problem.names()
 
 if TYPE_CHECKING:  # scripts/python-stubs.py --write lists them anew
@@ -123,8 +134,8 @@ else:
         elif name in _LATER:
             try:
                 module = importlib.import_module("." + _LATER[name], __name__)
-            except ImportError as error:  # of PyTorch, for isotome.torch
-                raise AttributeError(f"isotome.{name} cannot be loaded: {error}") from error
+            except ImportError as error:  # of what isotome.torch, isotome.deepinv and isotome.cil are made for
+                raise AttributeError(f"isotome.{name} cannot be loaded: {error}{_EXTRA.get(name, '')}") from error
             value = module if _LATER[name] == name else getattr(module, name)
         else:
             raise AttributeError(f"module 'isotome' has no attribute {name!r}")
@@ -165,5 +176,5 @@ __all__ = [
     "errors",
     "models",
     *models,
-    *(name for name in _LATER if name not in ("filter", "torch")),
+    *(name for name in _LATER if name != "filter" and name not in _EXTRA),
 ]

@@ -35,6 +35,8 @@ from .kinetics import blood as blood
 from .units import branching as branching
 from .units import calibrate as calibrate
 from .algorithms import cg as cg
+from . import cil as cil
+from . import deepinv as deepinv
 from .algorithms import em as em
 from .filters import filter as filter
 from .algorithms import fista as fista
@@ -48,6 +50,7 @@ from .ct import mu as mu
 from . import nema as nema
 from .normalisation import norm as norm
 from .dynamic import part as part
+from . import petric as petric
 from .phantoms import phantom as phantom
 from .phantoms import phantom_names as phantom_names
 from .drawing import picture as picture
@@ -66,6 +69,7 @@ from .panel_simulation import simulate_panels as simulate_panels
 from .simulation import simulate_singles as simulate_singles
 from .simulation import simulate_strip as simulate_strip
 from .sound_simulation import simulate_traces as simulate_traces
+from . import sirf as sirf
 from .commissioning import timing as timing
 from . import torch as torch
 from .tracking import track as track

@@ -18,7 +18,7 @@ SCANNERS = ROOT / "examples" / "scanners"
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell, and so in what tests start
     signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["ISOTOME_CACHE"] = "none"  # no test depends on what an earlier run kept
-NEED_MORE_THAN_NUMPY = ("torch",)  # modules of the package
+NEED_MORE_THAN_NUMPY = ("torch", "deepinv", "cil", "submission")  # modules of the package
 BOX = {"grid": (16, 12, 8), "voxel": 4}
 _UNPACKED = tempfile.TemporaryDirectory()
 

@@ -13,10 +13,10 @@ import pytest
 from conftest import ROOT, package_environment
 
 SCRIPTS = sorted((ROOT / "examples" / "python").glob("*.py"))
-NEEDS = {"learned_primal_dual": ["torch"]}
+NEEDS = {"learned_primal_dual": ["torch"], "unrolled": ["torch", "deepinv"], "plug_and_play": ["torch", "deepinv"]}
 
 # The size that each is run at, and what must hold of the numbers that it prints, in their order.
-SIZE = {"dual_head": 0.2, "tv_pdhg": 0.5, "jpet": 0.1, "papers_figures": 0.2, "motion": 0.15}
+SIZE = {"plug_and_play": 0.5, "unrolled": 0.2, "dual_head": 0.2, "tv_pdhg": 0.5, "jpet": 0.1, "papers_figures": 0.2, "motion": 0.15}
 HOLDS = {
     "mlem_by_hand": lambda difference: difference < 1e-5,
     "scatter": lambda scattered, estimated, c, explained, plain, corrected: (
@@ -30,6 +30,8 @@ HOLDS = {
     "tv_pdhg": lambda least_squares, tv: tv < 0.5 * least_squares < 0.3,
     "jpet": lambda direct, mlem: mlem < 0.32 < direct < 0.5,
     "dual_head": lambda diameter: diameter <= 1.6,
+    "unrolled": lambda mlem, unrolled: unrolled < 0.8 * mlem,
+    "plug_and_play": lambda mlem, plugged: plugged < 0.8 * mlem,
     "learned_primal_dual": lambda mlem, learned: learned < mlem < 0.5,
     "read_other_data": lambda events, seconds, moved, error: seconds == 600 and moved < 0.01 and error < 1.5,
     "papers_figures": lambda rods, valley, iterations, error: valley < 0.5 and error < 0.1,

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""examples/petric.py on a folder of PETRIC's layout, made here: images in a unit of its own, as another projector has it."""
+"""examples/petric.py and the submission on a folder of PETRIC's layout, made here: images in a unit of its own, as another
+projector has it."""
 
+import importlib
 import re
 import subprocess
 import sys
+import threading
+import types
 
 import numpy as np
 import pytest
+import stand_ins
 from conftest import ROOT, package_environment
 
 import isotome
@@ -94,3 +99,65 @@ def test_without_a_reference_nothing_is_measured(folder, tmp_path):
             (tmp_path / path.name).symlink_to(path)
     out = run(tmp_path, "--passes", "3")
     assert "RMSE" not in out and "PETRIC's thresholds" not in out
+
+
+# ---- a submission, in the challenge's interface ----
+
+
+class StirImage(stand_ins.Container):
+    """What of SIRF's ImageData the challenge gives and uses."""
+
+    def clone(self):
+        return StirImage(self.array.copy())
+
+
+@pytest.fixture
+def submission(folder, monkeypatch):
+    stand_ins.cil(monkeypatch)
+    dataset = types.SimpleNamespace(
+        path=folder, OSEM_image=StirImage(np.asarray(isotome.read(folder / "OSEM_image.hv"), np.float32))
+    )
+    made = importlib.import_module("isotome.submission").Submission(dataset, passes=12, device="cpu", seed=1)
+    yield made
+    made.end()
+    sys.modules.pop("isotome.submission", None)
+
+
+def submission_callbacks():
+    return sys.modules["isotome.submission"].submission_callbacks
+
+
+def within(folder, image):
+    of = isotome.petric.read(folder)
+    figures = isotome.measure.petric(
+        image, of.reference, whole=of.whole, background=of.background, regions=list(of.regions.values())
+    )
+    return figures.converged
+
+
+def test_a_submission_reaches_the_thresholds(folder, submission):
+    passes = []
+
+    def metrics(algorithm):
+        passes.append((algorithm.done, bool(within(folder, algorithm.x.as_array()))))
+
+    submission.run(np.inf, callbacks=[metrics, *submission_callbacks()])
+    assert submission.ended and 5 <= passes[-1][0] <= 12  # anchors are passes too
+    first = next(done for done, converged in passes if converged)
+    print(f"within PETRIC's thresholds from iteration {first} on")
+    assert first <= 8 and all(converged for done, converged in passes if done >= first)
+    assert np.isfinite(submission.loss[-1])
+
+
+def test_a_submission_that_is_dropped_ends_its_run(submission):
+    submission.run(2)
+    before = submission.x.as_array().copy()
+    assert submission.iteration == 2 and any(t.name == "isotome-passes" for t in threading.enumerate())
+    submission.end()
+    assert not any(t.name == "isotome-passes" for t in threading.enumerate())
+    assert np.array_equal(submission.x.as_array(), before)
+
+
+def test_a_folder_that_lacks_something(tmp_path):
+    with pytest.raises(isotome.MissingFileError, match="prompts.hs, which is not there"):
+        isotome.petric.read(tmp_path)

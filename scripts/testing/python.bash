@@ -88,6 +88,23 @@ python_install() {
 	in_fresh install pytest -q -n "$(nproc)" -p no:cacheprovider "${of[@]}"
 }
 
+# what other frameworks need, with their versions of pyproject.toml; and CIL, which conda has, in the Python that CIL_PYTHON
+# names. Some gigabytes: in full alone
+python_frameworks() {
+	local tests=$PWD/python/tests
+
+	fresh frameworks
+	pip_in frameworks install numpy pytest pytest-xdist nbclient ipykernel torch==2.8.0 deepinv==0.5.0
+	python_tree frameworks "$tests"/test_{torch,deepinv}.py
+	python_tree frameworks "$tests/test_examples.py" -k "unrolled or plug_and_play or learned"
+	if [ -n "${CIL_PYTHON:-}" ]; then
+		ISOTOME_LIBRARY=$PWD/build PYTHONPATH=$PWD/python "$CIL_PYTHON" -m pytest -q -p no:cacheprovider \
+			"$tests"/test_{cil,petric}.py
+	else
+		echo "CIL_PYTHON names no Python with CIL: its algorithms did not run on isotome.cil" >&2
+	fi
+}
+
 # python_sanitized FOLDER RUNTIME...: the tests of that build with these libraries loaded first: the sanitizer's, and
 # that of C++, which PyTorch brings too late. What has no C of its own, runs the program, which clang links with a
 # runtime of its own, ends the interpreter amid a parallel loop, where clang's OpenMP aborts, or watches memory, which the
