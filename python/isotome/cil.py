@@ -208,6 +208,8 @@ class KullbackLeibler(Function):
 def poisson(problem: Problem) -> KullbackLeibler:
     """The data term of a scan: counts, additive term and factors m as the problem has them, A being m times its
     operator. Of a list of events with its sensitivity."""
+    if not isinstance(problem, Problem):
+        raise errors.ArgumentError(f"given {type(problem).__name__}, wanted an isotome.Problem")
     A, (y, r, m) = problem.operator(), problem.data()
     if y is None:  # factors of events are constants of the likelihood, but for those of 0
         counts = None if m is None else (m > 0)

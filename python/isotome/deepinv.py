@@ -62,6 +62,8 @@ class Physics(LinearPhysics):
         planes: bool = False,
         **more: Any,
     ):
+        if not isinstance(A, Operator):
+            raise errors.ArgumentError(f"given {type(A).__name__}, wanted an isotome.Operator")
         if mult is not None:
             A = Diagonal(np.asarray(mult, np.float32).reshape(A.out_shape)) @ A
         if background is not None:
@@ -92,15 +94,21 @@ class Physics(LinearPhysics):
         return PoissonLikelihood(bkg=getattr(self.noise_model, "background", 0.0))
 
 
+def _problem(value: object) -> Problem:
+    if not isinstance(value, Problem):
+        raise errors.ArgumentError(f"given {type(value).__name__}, wanted an isotome.Problem")
+    return value
+
+
 def of_problem(problem: Problem, **more: Any) -> Physics:
     """The physics of a scan: operator, factors m and additive term r of the problem. more: as in Physics."""
-    _, r, m = problem.data()
+    _, r, m = _problem(problem).data()
     return Physics(problem.operator(), m, 0.0 if r is None else r, **more)
 
 
 def counts(problem: Problem) -> torch.Tensor:
     """The counts of a scan, (1, 1, *data): of a list of events 1 each."""
-    y = problem.data().y
+    y = _problem(problem).data().y
     shape = problem.operator().out_shape
     values = np.ones(shape, np.float32) if y is None else y
     return torch.from_numpy(np.array(values, np.float32).reshape(1, 1, *shape))

@@ -24,7 +24,7 @@ from . import errors
 from .context import Context
 from .files import read as read_image
 from .image import Image
-from .problem import Problem, function
+from .problem import Data, Problem, function
 
 
 class Folder(NamedTuple):
@@ -65,13 +65,19 @@ def read(path: str | os.PathLike) -> Folder:
     )
 
 
-def unit_of(folder: Folder, data: Any, sensitivity: np.ndarray) -> float:
+def _folder(value: object) -> Folder:
+    if not isinstance(value, Folder):
+        raise errors.ArgumentError(f"folder: given {type(value).__name__}, wanted what isotome.petric.read gives")
+    return value
+
+
+def unit_of(folder: Folder, data: Data, sensitivity: np.ndarray) -> float:
     """Counts/mm of a value of 1 in the folder's images, which are those of its own projector.
 
     An image after OSEM has about as many counts as the data, less the background. That tells the factor, which is
     then taken as 1 (lines in mm), as the voxel size (in voxels) or as 10 (in cm).
     """
-    expected = float(np.vdot(sensitivity, folder.start))
+    expected = float(np.vdot(sensitivity, _folder(folder).start))
     background = 0 if data.add is None else data.add.sum(dtype=float)
     found = (data.y.sum(dtype=float) - background) / expected
     voxel = folder.start.grid.voxel[0]
@@ -103,7 +109,7 @@ def problem(
     passes: over the data, at most. tolerance: end where the image changes by less. unit: None: unit_of finds it.
     options: other parameters of isotome.ray, such as subsets.
     """
-    ray, grid = function("ray"), folder.start.grid
+    ray, grid = function("ray"), _folder(folder).start.grid
     inputs = {"context": Context(device), "grid": grid, **folder.data}
     first = ray(**inputs)
     # kappa is 0 where PETRIC's projector sees nothing: those voxels are no part of the image

@@ -93,6 +93,8 @@ def write_projections(
 
 def image(image_data: Any) -> Image:
     """An ImageData of SIRF, or anything of STIR's that has write(path), with its grid."""
+    if not callable(getattr(image_data, "write", None)):
+        raise errors.ArgumentError(f"given {type(image_data).__name__}, wanted an ImageData of SIRF")
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "image.hv")
         image_data.write(path)
