@@ -266,26 +266,49 @@ static int choose_step(double *h, double *error, const struct iso_delays *d, iso
 
 /* ---- bounds ---- */
 
+/* In a cell a slope along an axis lies between those of its four edges; the square of the most that all three make. */
+static double steepest(const int16_t *cell, const int64_t step[3])
+{
+	double square = 0;
+
+	for (int a = 0; a < 3; a++) {
+		int most = 0;
+
+		for (int k = 0; k < 4 && step[a] > 0; k++) {
+			const int16_t *at =
+				cell + (k & 1 ? step[(a + 1) % 3] : 0) + (k & 2 ? step[(a + 2) % 3] : 0);
+			int rise = abs(at[step[a]] - at[0]);
+
+			most = rise > most ? rise : most;
+		}
+		square += (double)most * most;
+	}
+	return square;
+}
+
 static void bound(struct sound *m, int64_t n)
 {
-	const int64_t step[3] = { 1, m->nodes[0], m->nodes[0] * m->nodes[1] };
-	int least = INT16_MAX, most = INT16_MIN, steep[3] = { 0 };
+	int64_t step[3] = { 1, m->nodes[0], m->nodes[0] * m->nodes[1] }, row = m->nodes[0], rows = n / row;
+	const int64_t cells = row > 1 ? row - 1 : 1;
+	int least = INT16_MAX, most = INT16_MIN;
+	double square = 0;
 
+	for (int a = 0; a < 3; a++)
+		if (m->nodes[a] == 1) step[a] = 0;
 	for (int64_t i = 0; i < n; i++) {
-		int v = m->table[i];
+		least = m->table[i] < least ? m->table[i] : least;
+		most = m->table[i] > most ? m->table[i] : most;
+	}
+	for (int64_t r = 0; r < rows; r++) {
+		const int64_t y = r % m->nodes[1], z = r / m->nodes[1] % m->nodes[2];
 
-		least = v < least ? v : least;
-		most = v > most ? v : most;
-		for (int a = 0; a < 3; a++) {
-			int64_t at = i / step[a] % m->nodes[a];
-			int next = at + 1 < m->nodes[a] ? abs(m->table[i + step[a]] - v) : 0;
-
-			steep[a] = next > steep[a] ? next : steep[a];
-		}
+		if ((step[1] && y + 1 == m->nodes[1]) || (step[2] && z + 1 == m->nodes[2])) continue;
+		for (int64_t x = 0; x < cells; x++)
+			square = fmax(square, steepest(m->table + r * row + x, step));
 	}
 	m->least = least * m->unit;
 	m->most = most * m->unit;
-	m->steep = (steep[0] + steep[1] + steep[2]) * m->unit / m->h;
+	m->steep = sqrt(square) * m->unit / m->h;
 	m->root = 0;
 }
 
