@@ -163,26 +163,47 @@ static bool unmix(const struct unmixer *u, int64_t v, double *y, double *rest)
 
 /* ---- too little blood ---- */
 
-static int by_size(const void *a, const void *b)
+/* The value that sorting would put at place k (Hoare's selection); v changes its order. */
+static iso_real at_place(iso_real *v, int64_t n, int64_t k)
 {
-	const iso_real x = *(const iso_real *)a, y = *(const iso_real *)b;
+	int64_t low = 0, high = n - 1;
 
-	return (x > y) - (x < y);
+	while (low < high) {
+		const iso_real middle = v[low + (high - low) / 2];
+		int64_t i = low, j = high;
+
+		while (i <= j) {
+			while (v[i] < middle) i++;
+			while (v[j] > middle) j--;
+			if (i > j) break;
+			const iso_real other = v[i];
+
+			v[i++] = v[j];
+			v[j--] = other;
+		}
+		if (k <= j)
+			high = j;
+		else if (k >= i)
+			low = i;
+		else
+			break;
+	}
+	return v[k];
 }
 
 /* Takes the sO2 of voxels with less blood than the floor. Needs the map of blood. */
 static int drop_pale(struct unmixer *u, const iso_real *blood)
 {
-	iso_real *sorted = size_alloc(u->voxels, sizeof *sorted);
+	iso_real *values = size_alloc(u->voxels, sizeof *values);
 	int64_t n = 0;
 
-	if (!sorted) return iso_fail_memory("unmix", u->voxels * (int64_t)sizeof *sorted);
+	if (!values) return iso_fail_memory("unmix", u->voxels * (int64_t)sizeof *values);
 	for (int64_t v = 0; v < u->voxels; v++)
-		if (isfinite((double)blood[v])) sorted[n++] = blood[v];
-	qsort(sorted, (size_t)n, sizeof *sorted, by_size);
-	const double limit = n > 0 ? u->p.floor * (double)sorted[(int64_t)(QUANTILE * (double)(n - 1))] : 0;
+		if (isfinite((double)blood[v])) values[n++] = blood[v];
+	const int64_t place = (int64_t)(QUANTILE * (double)(n - 1));
+	const double limit = n > 0 ? u->p.floor * (double)at_place(values, n, place) : 0;
 
-	free(sorted);
+	free(values);
 	for (int64_t v = 0; v < u->voxels; v++) {
 		if (u->p.mask && !((double)u->p.mask[v] > 0)) continue;
 		if ((double)blood[v] > 0 && !((double)blood[v] < limit)) continue;
