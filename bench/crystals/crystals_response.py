@@ -48,6 +48,9 @@ class Study:
             raise SystemExit(f"isotome {' '.join(map(str, words))}: {done.stderr}")
         return time.time() - began
 
+    def show(self, name: str, title: str) -> None:
+        subprocess.run([self.o.program, "view", self.path(name + ".nii"), "-o", self.path(title + ".png"), "--force", "--quiet"], check=True)
+
     def path(self, name: str) -> Path:
         return self.folder / name
 
@@ -101,9 +104,8 @@ def share(s: Study) -> None:
 
 def width(line: numpy.ndarray, voxel: float) -> float:
     """FWHM of a peak over what lies beside it."""
-    back = numpy.median(numpy.r_[line[:6], line[-6:]])
-    v = line - back
-    top = int(v.argmax())
+    top = int(line.argmax())
+    v = line - numpy.median(line[numpy.abs(numpy.arange(len(line)) - top) > 4])
     half = v[top - 1:top + 2].max() / 2
     lo, hi = top, top
     while lo > 0 and v[lo] > half:
@@ -118,8 +120,8 @@ def width(line: numpy.ndarray, voxel: float) -> float:
 def points(s: Study) -> None:
     voxel, grid = 2, (220, 220, 20)
     shapes = ["{type: cylinder, centre_mm: [0, 0, 0], radius_mm: 215, length_mm: 60, axis: z, activity: 1}"]
-    shapes += [f"{{type: sphere, centre_mm: [{r}, 0, 0], radius_mm: 2, activity: 120}}" for r in POINTS]
-    shapes += [f"{{type: sphere, centre_mm: [0, {r}, 0], radius_mm: 2, activity: 120}}" for r in POINTS]
+    arms = ((1, 0), (0, 1), (-1, 0), (0, -1))
+    shapes += [f"{{type: sphere, centre_mm: [{r * x}, {r * y}, 0], radius_mm: 2, activity: 600}}" for r in POINTS for x, y in arms]
     image = s.image("points", shapes, 1, (440, 440, 60))
     s.scan("points", image, 1e8 * s.o.scale)
     size = ["--grid", ",".join(map(str, grid)), "--voxel", voxel, "--method", "osem", "--subsets", 20, "--iterations", s.o.iterations]
@@ -128,14 +130,20 @@ def points(s: Study) -> None:
         plane = x[grid[2] // 2 - 1:grid[2] // 2 + 1].sum(axis=0)
         row = {}
         for r in POINTS:
-            at, mid, n = int(r / voxel + grid[0] / 2), grid[0] // 2, 10
-            low = max(0, at - n)
-            radial = [width(plane[mid - 1:mid + 1, low:at + n].sum(axis=0), voxel), width(plane[low:at + n, mid - 1:mid + 1].sum(axis=1), voxel)]
-            row[r] = sum(radial) / 2
+            mid, n = grid[0] // 2, 10
+            radial = []
+            for x, y in arms:
+                i, j = int(r * x / voxel) + mid, int(r * y / voxel) + mid
+                if x:
+                    low, high = (max(i - n, mid), i + n) if x > 0 else (i - n, min(i + n, mid))
+                    radial.append(width(plane[mid - 1:mid + 1, low:high].sum(axis=0), voxel))
+                else:
+                    low, high = (max(j - n, mid), j + n) if y > 0 else (j - n, min(j + n, mid))
+                    radial.append(width(plane[low:high, mid - 1:mid + 1].sum(axis=1), voxel))
+            row[r] = sum(radial) / len(radial)
         print(f"  radial FWHM, {name}: " + ", ".join(f"r {r}: {w:.2f}" for r, w in row.items()) + f"; r 200 over r 10: {row[200] / row[10]:.3f}",
               flush=True)
-        s.run("view", s.path("points_" + ("one" if name == "one line" else "response") + ".nii"), "-o",
-              s.path("points_" + name.replace(" ", "_") + ".png"))
+        s.show("points_one" if name == "one line" else "points_response", "points_" + name.replace(" ", "_"))
 
 
 def pattern(plane: numpy.ndarray, voxel: float, radius: float, modules: int) -> float:
@@ -169,7 +177,7 @@ def flat(s: Study) -> None:
         print(f"  {name}: module pattern {100 * pattern(plane, voxel, 100, s.modules):.3f} %, voxels averaged over z {100 * plane[inside].std() / plane[inside].mean():.2f} %, "
               f"planes {100 * z.std() / z.mean():.2f} %; mean over kappa lambda "
               f"{x[8:-8][:, inside].mean() / (s.kappa * 2e8 * s.o.scale / (math.pi * 1e4 * 150)):.4f}", flush=True)
-        s.run("view", s.path(name + ".nii"), "-o", s.path(name + ".png"))
+        s.show(name, name)
 
 
 def body(s: Study) -> None:
@@ -177,7 +185,10 @@ def body(s: Study) -> None:
     shapes = ["{type: cylinder, centre_mm: [0, 0, 0], radius_mm: 100, length_mm: 150, axis: z, activity: 1, mu_per_mm: 0.0096}"]
     image = s.image("body", shapes, voxel, grid)
     decays = 4e8 * s.o.scale
-    s.scan("body", image, decays, "--mu", s.path("body_mu.nii"))
+    s.scan("body", image, decays, "--mu", s.path("body_mu.nii"), "--truth", s.path("body_truth.npy"))
+    events = numpy.load(s.path("body_truth.npy"))
+    scattered = float(((events["object_compton"] if events.dtype.names else events) > 0).mean())
+    print(f"  scattered: {scattered:.5f} of the events", flush=True)
     size = ["--grid", ",".join(map(str, grid)), "--voxel", voxel, "--method", "osem", "--subsets", 10, "--iterations", 3, "--mu", s.path("body_mu.nii"),
             "--response", s.table]
     if s.o.sens_share:
@@ -188,8 +199,9 @@ def body(s: Study) -> None:
     for name, more in (("body_raw", []), ("body_scatter", ["--scatter", "sss+mc"])):
         x = s.recon(name, "body", *size, *more)
         told = json.loads(s.path(name + ".json").read_text())["results"]
-        print(f"  {name}: body over truth {x[10:-10][:, inside].mean() / truth:.4f}; {json.dumps(told.get('scatter', {}))[:300]}", flush=True)
-        s.run("view", s.path(name + ".nii"), "-o", s.path(name + ".png"))
+        print(f"  {name}: body over truth {x[10:-10][:, inside].mean() / truth:.4f}; scatter share by round "
+              f"{[round(r['share'], 5) for r in told.get('scatter', {}).get('rounds', [])]}", flush=True)
+        s.show(name, name)
 
 
 def main() -> None:
