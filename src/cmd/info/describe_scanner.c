@@ -4,6 +4,7 @@
 #include "io/format.h"
 
 #include "cmd/cmd.h"
+#include "isotome/crystals.h"
 #include "physics/material.h"
 #include "scanner/barrel.h"
 
@@ -162,6 +163,43 @@ static void describe_barrel(json_t *o, const iso_scanner *s)
 	describe_field(o, s);
 }
 
+enum { CENTRE_DECAYS = 100000 };
+
+/* Crystals that photons can be followed through: what they are made of, how much of the sphere they cover from the centre,
+   and the share of decays there that gives a coincidence. */
+static int describe_detector(json_t *o, const iso_scanner *s)
+{
+	const struct iso_modules *m = s->modules;
+	static const char *const readouts[] = { "module", "block", "crystal" };
+	struct iso_crystals_point p = { .size = sizeof p, .scanner = s, .n = CENTRE_DECAYS, .seed = 1 };
+	struct iso_crystals_made made = { .size = sizeof made };
+	struct iso_material material;
+	iso_ctx *ctx = NULL;
+	float mu[3];
+	int st;
+
+	if (!m || s->kind == ISO_PANELS) return ISO_OK;
+	if ((st = iso_material_make(&material, m->material.formula, m->material.density)) ||
+	    (st = iso_ctx_create(&ctx, "cpu", 0)) || (st = iso_crystals_count(&made, NULL, ctx, &p))) {
+		iso_ctx_free(ctx);
+		facts_warn(o, "%s", iso_message());
+		return st == ISO_ENOMEM ? st : ISO_OK;
+	}
+	iso_ctx_free(ctx);
+	material_mu(mu, &material, 511);
+	double share = (double)made.pairs / CENTRE_DECAYS;
+
+	set(o, "detector",
+	    record_pack("{s:s, s:f, s:f, s:s, s:i, s:f, s:f, s:f}", "formula", m->material.formula, "density",
+	                m->material.density, "mu_511_per_mm", (double)mu[2], "readout", readouts[m->readout],
+	                "modules", (int)m->count, "coverage", .5 * (double)made.met / CENTRE_DECAYS,
+	                "recorded_at_centre", share, "error", sqrt(share * (1 - share) / CENTRE_DECAYS)));
+	if (s->kind == ISO_CYLINDER)
+		set(o, "off_by_mm_at_most",
+		    record_real(m->ring[0].radius * (1 - cos(M_PI / m->ring[0].count))));
+	return ISO_OK;
+}
+
 int describe_scanner(json_t *o, const char *path)
 {
 	static const char *const kind[] = {
@@ -184,8 +222,10 @@ int describe_scanner(json_t *o, const char *path)
 		describe_transducers(o, &s->transducers, iso_scanner_faces(s));
 	else if (s->kind == ISO_BARREL)
 		describe_barrel(o, s);
-	else
+	else {
 		describe_crystals(o, s);
+		st = describe_detector(o, s);
+	}
 	if (s->tissue.shape[0])
 		json_object_set_new(o, "tissue",
 		                    record_pack("{s:s, s:f}", "region", s->tissue.shape, "speed_mm_per_us",
