@@ -614,7 +614,7 @@ static void layers(void **state)
 }
 
 static struct crystal_event *events_of(int64_t *found, int64_t *count, iso_ctx *on, const char *name,
-                                       int64_t n)
+                                       int64_t n, bool lazy)
 {
 	struct iso_crystal_scan scan;
 	struct crystal_event *e = calloc((size_t)n, sizeof *e);
@@ -623,6 +623,7 @@ static struct crystal_event *events_of(int64_t *found, int64_t *count, iso_ctx *
 	assert_non_null(e);
 	open_named(&s, name);
 	open_scan(&scan, &s, on, 99);
+	if (lazy && !s.is_beam) iso_crystal_scan_lazy(&scan, &s.m);
 	memset(count, 0, CRYSTAL_COUNTS * sizeof *count);
 	OK(iso_crystal_scan_events(e, found, count, &scan, 1000, n));
 	iso_crystal_scan_free(&scan);
@@ -630,15 +631,15 @@ static struct crystal_event *events_of(int64_t *found, int64_t *count, iso_ctx *
 	return e;
 }
 
-static void same(iso_ctx *other, int64_t n)
+static void same(iso_ctx *other, int64_t n, bool lazy)
 {
 	static const char *const name[] = { "ring_nema", "ring_prompt", "strips_line", "panel_crystal",
 		                            "beam_30_20" };
 
 	for (int k = 0; k < N_OF(name); k++) {
 		int64_t found[2], count[2][CRYSTAL_COUNTS];
-		struct crystal_event *a = events_of(found, count[0], ctx, name[k], n);
-		struct crystal_event *b = events_of(found + 1, count[1], other, name[k], n);
+		struct crystal_event *a = events_of(found, count[0], ctx, name[k], n, lazy);
+		struct crystal_event *b = events_of(found + 1, count[1], other, name[k], n, lazy);
 
 		assert_int_equal(found[0], found[1]);
 		assert_memory_equal(count[0], count[1], sizeof count[0]);
@@ -654,7 +655,7 @@ static void threads(void **state)
 
 	(void)state;
 	OK(iso_ctx_create(&other, "cpu", 7));
-	same(other, sized(50000, 5000));
+	same(other, sized(50000, 5000), false);
 	iso_ctx_free(other);
 }
 
@@ -667,7 +668,8 @@ static void cuda_same(void **state)
 		skip();
 		return;
 	}
-	same(other, 1 << 20);
+	same(other, 1 << 20, false);
+	same(other, 1 << 20, true);
 	iso_ctx_free(other);
 }
 

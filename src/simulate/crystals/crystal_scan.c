@@ -73,7 +73,8 @@ static int make_device(struct iso_crystal_scan *s)
 	ISO_DEVICE(&s->room, s->kept, CRYSTAL_ROOM);
 	ISO_DEVICE(&s->room, s->number, 2 * (int64_t)CRYSTAL_ROOM);
 	ISO_DEVICE(&s->room, s->slot, 2 * (int64_t)CRYSTAL_ROOM);
-	ISO_DEVICE(&s->room, s->count, 1 + CRYSTAL_COUNTS);
+	ISO_DEVICE(&s->room, s->may, CRYSTAL_PIECE);
+	ISO_DEVICE(&s->room, s->count, 2 + CRYSTAL_COUNTS);
 	s->temp = iso_room_device(&s->room, s->temp_bytes, 1);
 	return s->room.status;
 }
@@ -127,7 +128,7 @@ void iso_crystal_scan_plan(struct iso_plan *plan, const iso_ctx *ctx, const stru
 	             iso_ctx_is_cuda(ctx));
 	if (iso_ctx_is_cuda(ctx))
 		iso_plan_add(plan, "coincidences on the device", CRYSTAL_ROOM,
-		             2 * sizeof(struct crystal_event) + 32, true);
+		             2 * sizeof(struct crystal_event) + 48, true);
 	iso_plan_add(plan, "coincidences", CRYSTAL_ROOM, sizeof(struct crystal_event), false);
 }
 
@@ -168,14 +169,25 @@ static int events_cpu(struct crystal_event *e, int64_t *found, int64_t count[CRY
 	return iso_ctx_poll(ctx);
 }
 
+/* What a lazy scan does not count: it depends on how much is left out. */
+static void forget_photons(int64_t count[CRYSTAL_COUNTS])
+{
+	for (int c = CRYSTAL_MET; c <= CRYSTAL_OUTSIDE; c++) count[c] = 0;
+	for (int c = CRYSTAL_FATE_LEFT; c <= CRYSTAL_FULL; c++) count[c] = 0;
+}
+
 int iso_crystal_scan_events(struct crystal_event *e, int64_t *found, int64_t count[CRYSTAL_COUNTS],
                             const struct iso_crystal_scan *scan, uint64_t first, int64_t n)
 {
+	int64_t part[CRYSTAL_COUNTS] = { 0 };
 	void *cuda = NULL;
 	int st = iso_ctx_is_cuda(scan->ctx) ? iso_cuda_symbol(&cuda, "iso_crystal_events_cuda") : ISO_OK;
 
 	if (st) return st;
-	return (cuda ? (__typeof__(&events_cpu))cuda : events_cpu)(e, found, count, scan, first, n);
+	st = (cuda ? (__typeof__(&events_cpu))cuda : events_cpu)(e, found, part, scan, first, n);
+	if (scan->device.lazy) forget_photons(part);
+	for (int c = 0; c < CRYSTAL_COUNTS; c++) count[c] += part[c];
+	return st;
 }
 
 int iso_crystal_scan_round(struct crystal_event *e, int64_t *found, int64_t count[CRYSTAL_COUNTS],

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Decays through the crystals of a scanner on CUDA: a thread a decay. Coincidences come in any order, and are put into that
+/* Decays through the crystals of a scanner on CUDA: a thread a decay. Photons of a warp part soon, as most miss a ring; so a
+   lazy scan first lists the decays whose first photon may leave energy, and warps go on with these alone. Coincidences come in any order, and are put into that
    of their decays by a sort of their numbers. */
 #include "core/cuda.cuh"
 #include "crystal_scan.h"
@@ -37,10 +38,10 @@ static __device__ void add_up(unsigned long long *count, const uint32_t *part)
 	}
 	__syncthreads();
 	for (int c = threadIdx.x; c < CRYSTAL_COUNTS; c += BLOCK)
-		if (sums.v[c] > 0) atomicAdd(count + 1 + c, (unsigned long long)sums.v[c]);
+		if (sums.v[c] > 0) atomicAdd(count + 2 + c, (unsigned long long)sums.v[c]);
 }
 
-/* count[0]: of events. */
+/* count[0]: of events; count[1]: of listed decays. */
 static __global__ void __launch_bounds__(BLOCK)
 	decays(struct crystal_event *e, uint32_t *number, unsigned long long *count,
                const struct crystal_scan *scan, uint64_t first, int64_t n)
@@ -52,6 +53,43 @@ static __global__ void __launch_bounds__(BLOCK)
 
 		if (crystal_run(&made, part, scan, first + (uint64_t)i))
 			put(e, number, count, made, (uint32_t)i);
+	}
+	add_up(count, part);
+}
+
+/* The decays that may have a coincidence, in any order. */
+static __global__ void __launch_bounds__(BLOCK)
+	list_decays(uint32_t *may, unsigned long long *many, const struct crystal_scan *scan, uint64_t first,
+                    int64_t n)
+{
+	const unsigned before = (1u << threadIdx.x % ISO_WARP) - 1;
+
+	ISO_GRID_LOOP (i, n) {
+		const bool keep = crystal_may(scan, first + (uint64_t)i);
+		const unsigned who = __ballot_sync(__activemask(), keep);
+		unsigned long long at = 0;
+
+		if (!keep) continue;
+		const int leader = __ffs((int)who) - 1;
+
+		if ((int)(threadIdx.x % ISO_WARP) == leader)
+			at = atomicAdd(many, (unsigned long long)__popc(who));
+		at = __shfl_sync(who, at, leader);
+		may[at + (unsigned)__popc(who & before)] = (uint32_t)i;
+	}
+}
+
+static __global__ void __launch_bounds__(BLOCK)
+	listed_decays(struct crystal_event *e, uint32_t *number, unsigned long long *count,
+                      const uint32_t *may, const struct crystal_scan *scan, uint64_t first)
+{
+	uint32_t part[CRYSTAL_COUNTS] = { 0 };
+	const int64_t n = (int64_t)count[1];
+
+	ISO_GRID_LOOP (i, n) {
+		struct crystal_event made;
+
+		if (crystal_run(&made, part, scan, first + may[i])) put(e, number, count, made, may[i]);
 	}
 	add_up(count, part);
 }
@@ -107,7 +145,7 @@ extern "C" int iso_crystal_events_cuda(struct crystal_event *e, int64_t *found, 
 {
 	iso_ctx *ctx = s->ctx;
 	cudaStream_t stream = iso_stream(ctx);
-	int64_t sums[1 + CRYSTAL_COUNTS];
+	int64_t sums[2 + CRYSTAL_COUNTS];
 	size_t bytes = (size_t)s->temp_bytes;
 	int blocks, st;
 
@@ -118,14 +156,23 @@ extern "C" int iso_crystal_events_cuda(struct crystal_event *e, int64_t *found, 
 		return st;
 	int64_t need = (n + BLOCK - 1) / BLOCK;
 
-	decays<<<(int)(need < blocks ? need : blocks), BLOCK, 0, stream>>>(
-		s->made, s->number, (unsigned long long *)s->count, s->on_device, first, n);
+	unsigned long long *total = (unsigned long long *)s->count;
+	const int grid = (int)(need < blocks ? need : blocks);
+
+	if (s->device.lazy) {
+		list_decays<<<grid, BLOCK, 0, stream>>>(s->may, total + 1, s->on_device, first, n);
+		if ((st = iso_cuda_launched("crystals"))) return st;
+		listed_decays<<<grid, BLOCK, 0, stream>>>(s->made, s->number, total, s->may, s->on_device,
+		                                          first);
+	} else {
+		decays<<<grid, BLOCK, 0, stream>>>(s->made, s->number, total, s->on_device, first, n);
+	}
 	if ((st = iso_cuda_launched("crystals")) ||
 	    (st = ctx->vec->download(ctx, sums, s->count, (int64_t)sizeof sums)) || (st = iso_ctx_poll(ctx)))
 		return st;
 	*found = sums[0];
 	if (*found > CRYSTAL_ROOM) return halve(e, found, count, s, first, n);
-	for (int c = 0; c < CRYSTAL_COUNTS; c++) count[c] += sums[1 + c];
+	for (int c = 0; c < CRYSTAL_COUNTS; c++) count[c] += sums[2 + c];
 	if (*found == 0) return ISO_OK;
 	numbers<<<iso_blocks(*found), ISO_THREADS, 0, stream>>>(s->slot, *found);
 	if ((st = iso_cuda_launched("crystals")) ||

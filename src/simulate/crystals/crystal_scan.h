@@ -19,9 +19,11 @@ struct iso_crystal_scan {
 	/* on CUDA: events as they come, their numbers, the same in order */
 	struct crystal_event *made, *kept;
 	uint32_t *number, *slot;
+	uint32_t *may; /* decays of a launch of a lazy scan that may have one */
 	void *temp;
 	int64_t temp_bytes;
-	int64_t *count; /* (1 + CRYSTAL_COUNTS): events, and what crystal_scan_kern.h counts */
+	int64_t *
+		count; /* (2 + CRYSTAL_COUNTS): events, decays of `may`, and what crystal_scan_kern.h counts */
 };
 
 /* For decays of s->activity, or of the point `at` where there is none, with one photon of prompt_kev more (0: none). */
@@ -30,7 +32,8 @@ ISO_C int iso_crystal_scan_create(struct iso_crystal_scan *scan, iso_ctx *ctx,
 ISO_C void iso_crystal_scan_free(struct iso_crystal_scan *scan);
 ISO_C void iso_crystal_scan_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct crystal_setting *s);
 
-/* Follows the second photon only where a pair may come of it: the same pairs, fewer singles. */
+/* Follows the second photon only where a pair may come of it: the same pairs; photons, singles and
+   fates are not counted then. */
 ISO_C void iso_crystal_scan_lazy(struct iso_crystal_scan *scan, const struct iso_modules *m);
 
 /* Coincidences of decays first to first + n - 1, n <= CRYSTAL_PIECE, in their order; e has room for n. count[] is added to.

@@ -190,6 +190,21 @@ ISO_HD void crystal_record(struct crystal_event *e, const struct crystal_scan *s
 	*e = made;
 }
 
+/* Of a lazy scan: whether decay number `history` may have a coincidence, by its first photon: in air by whether it meets a
+   module at all, else by whether it leaves energy. */
+ISO_HD bool crystal_may(const struct crystal_scan *s, uint64_t history)
+{
+	struct crystal_photon p[3];
+	struct crystal_trace t;
+	struct crystal_entry e;
+
+	source_photons(p, &s->source, s->w.seed, history);
+	if (!s->w.object.cell) return crystal_next(&e, &s->w, p[0].at, p[0].dir, -1);
+	crystal_begin(&t, history);
+	crystal_follow(&t, &s->w, p, 0);
+	return t.n > 0;
+}
+
 /* Decay number `history`. true: it has a coincidence. count (CRYSTAL_COUNTS) is added to. */
 ISO_HD bool crystal_run(struct crystal_event *e, uint32_t *count, const struct crystal_scan *s,
                         uint64_t history)
