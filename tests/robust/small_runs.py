@@ -238,6 +238,9 @@ sradon! recon sradon --data @traces.npy {SOUND} --iterations 2 -o sound.nii
 sradon_project project sradon @sound.nii --scanner @sphere.yaml -o y.npy
 sradon_tv recon sradon --data @traces.npy {SOUND} --iterations 2 --penalty tv:1e-3 --nonneg -o x.nii
 svoxel recon svoxel --data @traces.npy {SOUND} --iterations 2 --fmax-mhz 1 -o x.nii
+svoxel_tissue recon svoxel --data @traces.npy {SOUND} --iterations 1 --fmax-mhz 1 --tissue sphere:0,0,0,4 --tissue-speed 1.6 --sound-path snell -o x.nii
+sradon_tissue recon sradon --data @traces.npy {SOUND} --iterations 1 --tissue sphere:0,0,0,4 --tissue-speed 1.6 -o x.nii
+ubp_tissue recon ubp --data @traces.npy {SOUND} --tissue plane:0,0,1,3 --tissue-speeds 1.5:1.6:3 -o x.nii
 svoxel_follow recon svoxel --follow --data @traces.npy {SOUND} --iterations 2 --fmax-mhz 1 --nonneg --penalty tv:1e-3 --idle-s 0.001 -o x.npy
 svoxel_rect recon svoxel --data @traces.npy {SOUND} --iterations 1 --fmax-mhz 1 --sir rect -o x.nii
 svoxel_direct recon svoxel --data @traces.npy {SOUND} --iterations 1 --lines 4 --transform direct -o x.nii

@@ -89,6 +89,15 @@ run recon ubp y.npy --scanner ring.yaml "${fine[@]}" "${circle[@]}" --tissue-spe
 run recon --like two.json -o again.nii
 same two.nii again.nii
 same two.nii own.nii
+sv=(recon svoxel y.npy --scanner ring.yaml "${grid[@]}" "${two[@]}" --sound-path snell --fmax-mhz 0.9 --iterations 3)
+for threads in 1 2; do run "${sv[@]}" --threads $threads -o t$threads.nii; done
+same t1.nii t2.nii
+expect 143 "${sv[@]}" --stop-after 0.0001 -o part.nii
+expect 3 "${sv[@]}" --resume --tissue-speed 1.57 -o part.nii
+err_has 'checkpoint of other inputs or options'
+expect 3 "${sv[@]}" --resume --sound-path straight -o part.nii
+run "${sv[@]}" --resume -o part.nii
+same part.nii t1.nii
 run recon ubp y.npy --scanner ring.yaml "${grid[@]}" -o plain.nii
 run recon ubp y.npy --scanner ring.yaml "${grid[@]}" "${circle[@]}" --tissue-speed 1.49 -o alike.nii
 for model in ubp "svoxel --iterations 2 --fmax-mhz 3" "sradon --iterations 1"; do
