@@ -13,14 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
-static const struct bench *const benches[] = { &bench_ray,     &bench_strip,   &bench_srm,
-	                                       &bench_oat,     &bench_scatter, &bench_simulate,
-	                                       &bench_prior,   &bench_poses,   &bench_norm,
-	                                       &bench_dynamic, &bench_limits,  &bench_end_to_end };
-static const char *const names[] = {
-	"ray",   "strip", "srm",     "oat",    "scatter",    "simulate", "prior",
-	"poses", "norm",  "dynamic", "limits", "end-to-end", NULL
-}; /* as above */
+static const struct bench *const benches[] = { &bench_ray,     &bench_strip,     &bench_srm,
+	                                       &bench_oat,     &bench_scatter,   &bench_simulate,
+	                                       &bench_prior,   &bench_poses,     &bench_norm,
+	                                       &bench_dynamic, &bench_barrel,    &bench_lifetime,
+	                                       &bench_limits,  &bench_end_to_end };
+static const char *const names[] = { "ray",      "strip",    "srm",    "oat",        "scatter",
+	                             "simulate", "prior",    "poses",  "norm",       "dynamic",
+	                             "barrel",   "lifetime", "limits", "end-to-end", NULL }; /* as above */
 
 static const struct opt_usage usage = {
 	"bench",
@@ -43,6 +43,8 @@ static const struct opt_usage usage = {
 	"  isotome bench poses --case sens\n"
 	"  isotome bench norm --case product\n"
 	"  isotome bench dynamic --events 1e7 --replicates 20\n"
+	"  isotome bench barrel --voxel 2.5\n"
+	"  isotome bench lifetime --life-method emg\n"
 	"  isotome bench limits --folder /data/tmp\n"
 	"  isotome bench end-to-end --plot seconds.svg --table seconds.csv\n"
 	"  isotome bench end-to-end --cases plain,rays --events 1e5,1e6 --device cpu\n",

@@ -21,7 +21,8 @@ struct bench {
 #define BENCH_MOST_SETTINGS 256 /* bytes */
 
 extern const struct bench bench_ray, bench_strip, bench_srm, bench_oat, bench_scatter, bench_simulate,
-	bench_prior, bench_poses, bench_norm, bench_dynamic, bench_limits, bench_end_to_end;
+	bench_prior, bench_poses, bench_norm, bench_dynamic, bench_barrel, bench_lifetime, bench_limits,
+	bench_end_to_end;
 
 /* Seconds of the repeats. */
 struct bench_time {
