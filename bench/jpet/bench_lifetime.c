@@ -17,7 +17,7 @@ enum { POSTERIOR, IMAGE, MOMENT, EMG, METHODS };
 static const double operations[METHODS] = { 8, 4, 12, 60 };
 
 #define SHARE .3
-#define LIFE 2.
+#define LIFE 1.6 /* the climb begins at 2 */
 
 static struct settings {
 	double events, voxel;

@@ -10,6 +10,7 @@ enum { PAIRS = 10, DOT_PARTS = 64 }; /* parts: sums are the same for any number 
 #define CLOSE 5e-5  /* residual at which it ends, */
 #define NEAR 1e-3   /* and below which rounding may end it sooner */
 #define ENOUGH 1e-4 /* of the rise that a step promises */
+#define SHORTER .1  /* at most, at once */
 
 struct climb {
 	struct fit *f;
@@ -142,16 +143,14 @@ static void remember(struct climb *c)
 	c->pairs++;
 }
 
-/* Goes on; *moved: false where no step goes up. */
-static int advance(struct climb *c, bool *moved)
+/* Along c->step, shorter by what a parabola through both ends says; *moved: false where no length goes up. */
+static int search(struct climb *c, bool *moved, double shortest)
 {
 	const double before = c->f->value;
 	int st;
 
 	*moved = false;
-	direct_up(c);
-	limit(c);
-	for (double length = 1; length > (c->near ? 0x1p-3 : 0x1p-30); length /= 2) {
+	for (double length = 1, by; length > shortest; length *= by) {
 		double promised = 0;
 
 		for (int64_t i = 0; i < c->n; i++) {
@@ -159,15 +158,33 @@ static int advance(struct climb *c, bool *moved)
 			                  fit_most(c->f, i));
 			promised += c->gradient[i] * (c->next[i] - c->x[i]);
 		}
+		if (!(promised > 0)) break;
 		if ((st = fit_at(c->f, c->next))) return st;
-		if (!(c->f->value >= before + ENOUGH * promised)) continue;
+		const double gain = c->f->value - before;
+
+		by = fmin(fmax(promised / (2 * (promised - gain)), SHORTER), .5);
+		if (!(gain >= ENOUGH * promised)) continue;
 		remember(c);
 		memcpy(c->x, c->next, (size_t)c->n * sizeof *c->x);
 		memcpy(c->gradient, c->f->gradient, (size_t)c->n * sizeof *c->gradient);
-		*moved = promised > 0;
+		*moved = true;
 		return ISO_OK;
 	}
 	return fit_at(c->f, c->x);
+}
+
+/* Goes on; *moved: false where no step goes up. Limits and bounds may turn a step down: then the diagonal's alone is tried. */
+static int advance(struct climb *c, bool *moved)
+{
+	int st;
+
+	direct_up(c);
+	limit(c);
+	if ((st = search(c, moved, c->near ? 0x1p-3 : 0x1p-10)) || *moved || c->near || c->pairs == 0) return st;
+	c->pairs = 0;
+	direct_up(c);
+	limit(c);
+	return search(c, moved, 0x1p-30);
 }
 
 static int open_climb(struct climb *c, struct fit *f, struct iso_room *work, double *x)
