@@ -180,7 +180,8 @@ static int advance(struct climb *c, bool *moved)
 
 	direct_up(c);
 	limit(c);
-	if ((st = search(c, moved, c->near ? 0x1p-3 : 0x1p-10)) || *moved || c->near || c->pairs == 0) return st;
+	if ((st = search(c, moved, c->near ? 0x1p-3 : 0x1p-10)) || *moved || c->near || c->pairs == 0)
+		return st;
 	c->pairs = 0;
 	direct_up(c);
 	limit(c);

@@ -197,6 +197,15 @@ err_has 'transducer'
 run bench ray --events 1e9 --write d.lmdT --dry-run
 [ ! -e d.lmdT ] || fail "--dry-run wrote events"
 expect 4 bench ray --case 128 --events 1e6 --memory-limit 0.01 --device cpu
+# barrels and lives: the rows that were asked for, and the work that they tell
+run bench barrel --barrel modular --voxel 20 --events 300 --repeats 1 --device cpu --sensitivity
+run bench lifetime --triples 300 --size 5,5,5 --voxel 20 --iterations 2 --repeats 1 --device cpu --json -q
+check "bench lifetime" <<'END'
+import json
+rows = json.load(open("out"))["results"]["rows"]
+assert [r["method"] for r in rows] == ["posterior", "image", "moment", "emg"], rows
+assert all(r["median_s"] > 0 and r["voxels_per_triple"] > 0 for r in rows) and rows[3]["emg_iterations"] > 0, rows
+END
 expect 2 bench rya
 err_has "'rya' is not a benchmark"
 expect 2 bench ray --case 64
