@@ -43,6 +43,7 @@ PARTS = [
             ("src/scanner/barrel.c", "read_time", "keys", "time of a barrel"),
             ("src/scanner/transducers_read.c", "read_transducers", "keys", "kind: transducers"),
             ("src/scanner/transducers_read.c", "read_rings", "keys", "sphere of transducers"),
+            ("src/scanner/tissue_read.c", "iso_tissue_read", "keys", "tissue of transducers"),
             ("src/scanner/scanner.c", "read_times", "tof_keys", "tof, of every kind"),
             ("src/scanner/scanner.c", "read_times", "time_keys", "time, of every kind"),
         ],
