@@ -10,7 +10,7 @@
 
 ISO_BEGIN_C
 
-/* Which singles open a window: those that lie in no open one, or all. */
+/* Which singles open a window: a single that lies in no open window, or every single. */
 enum iso_sorter_windows { ISO_SORTER_SINGLE, ISO_SORTER_MULTI };
 
 /* Pairs of three or more singles in a window. A pair is good if the scanner takes its two crystals. Ties go to the pair that
@@ -23,8 +23,8 @@ enum iso_multiples {
 	ISO_MULTIPLES_NONE
 };
 
-/* A struct of zeros with its `size` is a good start. Of readout and times, 0 stands for the scanner's value, and a number
-   below 0 for none. */
+/* A struct of zeros with its `size` is a good start. In numbers of readout and times, 0 stands for the scanner's
+   value, and a number below 0 for none. */
 struct iso_activity_scan {
 	size_t size;                      /* size of this struct */
 	const iso_scanner *scanner;       /* with a detector in its description */
@@ -34,14 +34,14 @@ struct iso_activity_scan {
 	double activity_bq;         /* at the start, of the whole image: decays a second, not positrons */
 	double duration_s;          /* at most 1e5 */
 	const char *isotope;        /* name, or a file that describes it; NULL: two photons a decay */
-	double half_life_s;         /* without isotope: of the activity; 0: it does not decay */
+	double half_life_s;         /* without isotope: half-life of the activity; 0: it does not decay */
 	bool positron_range;        /* positrons travel; needs an isotope */
 	const char *range_table;    /* file: r in mm, share of positrons within r in water; NULL: the law */
 	double acollinearity_deg;   /* FWHM in each of two axes; 0: none */
-	const iso_real *eff;        /* of each crystal, at most 1: singles are kept with it; NULL: all */
+	const iso_real *eff; /* efficiency by crystal, at most 1: singles are kept with it; NULL: all */
 	uint64_t seed;
 	double window_kev[2],
-		prompt_kev[2]; /* of singles; of singles of a prompt photon, which make no pairs */
+		prompt_kev[2]; /* singles; singles that a prompt photon made, and that make no pairs */
 	double resolution;     /* FWHM at 511 keV as a share of it */
 	double trigger_kev, single_fwhm_ps, dead_ns, pileup_ns, coincidence_ns, delay_ns;
 	const enum iso_dead_time *dead_time; /* NULL: the scanner's */
@@ -49,9 +49,12 @@ struct iso_activity_scan {
 	enum iso_multiples multiples;
 	/* files of records, .npy; NULL: not wanted */
 	const char *truth, *singles_list, *triples;
-	iso_real *singles; /* of each crystal, to be added to; NULL: not wanted */
-	const char *
-		hits; /* file of records: what each photon left in each crystal, on the CPU alone; NULL: not wanted */
+	iso_real *singles; /* counts by crystal, to be added to; NULL: not wanted */
+	const char *hits;  /* file of what photons left in crystals, on the CPU alone; NULL: not wanted */
+	/* the object in place of `mu`: whole numbers on a grid, and the file that tells the matter of each, as
+	   `struct iso_crystals` has them; NULL: none */
+	const struct iso_array *labels;
+	const char *materials;
 };
 
 /* What became of the decays, photons, pulses, singles and pairs of a scan. */

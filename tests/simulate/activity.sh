@@ -51,6 +51,24 @@ one = l[l["pulses"] == 1]
 near("energies", h["energy"][np.isin(h["decay"], one["decay"])].sum(), one["energy"].sum(), 1e-3 * one["energy"].sum())
 END
 
+# the same water by labels; positrons go twice as far in half of it
+"$PYTHON" -c 'import numpy as np, nibabel as nib
+i = nib.load("x.nii"); nib.Nifti1Image((np.asarray(i.dataobj) > 0).astype("i2"), i.affine).to_filename("labels.nii")'
+for density in 1 0.5; do
+	echo "- {label: 1, name: water, formula: H2O, density: $density}" >"$density.yaml"
+	run simulate ring.yaml x.nii --materials "labels.nii,$density.yaml" --crystals --activity-bq 1e5 --duration-s 2 \
+		--device cpu --isotope Ga-68 --positron-range --truth "t$density.npy" -o "w$density.lmdT"
+done
+check "labels" <<'END'
+from checks import *
+far = []
+for density in ("1", "0.5"):
+    t = np.load(f"t{density}.npy")
+    far += [np.linalg.norm(t["emission"] - t["annihilation"], axis=1).mean()]
+near("range in water", far[0], 2.8, .2)
+require(1.8 * far[0] < far[1] < 2.1 * far[0], f"range in half of it {far}")
+END
+
 # each option does something
 count() { "$PYTHON" -c 'import json, sys
 r = json.load(open(sys.argv[1]))["results"]

@@ -445,7 +445,7 @@ int main_simulate(int argc, char **argv)
 	s.transport.no_reentry = !s.reentry;
 	s.transport.seed = (uint64_t)s.seed;
 	if (!st && s.crystals && !(s.rates.activity_bq > 0)) return cmd_end(&c, simulate_crystals(&c, &s));
-	if (!st) st = simulate_refuse(crystals, &s, "--crystals without --activity-bq");
+	if (!st && !s.crystals) st = simulate_refuse(crystals, &s, "--crystals");
 	if (!st && !(st = read_kind(&kind, s.scanner)) &&
 	    (kind == ISO_PANELS || !(st = simulate_refuse(panels, &s, "scanners of kind panels"))) &&
 	    (kind == ISO_BARREL || !(st = simulate_refuse(lifetimes, &s, "barrels of strips"))) &&

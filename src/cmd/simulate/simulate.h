@@ -64,6 +64,9 @@ int simulate_barrel(struct cmd *c, const struct simulate *s);
 int simulate_panels(struct cmd *c, const struct simulate *s);
 int simulate_sound(struct cmd *c, const struct simulate *s);
 
+/* The image and, to be freed, the name of the table of LABELS,TABLE: the last comma parts them. */
+int simulate_materials(struct iso_array *labels, char **table, struct cmd *c, const char *text);
+
 /* Crystals of any scanner, at an activity. */
 int simulate_at_activity(struct cmd *c, const struct simulate *s);
 /* With --crystals, without an activity. */

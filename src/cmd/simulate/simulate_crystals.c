@@ -123,27 +123,32 @@ struct work {
 	iso_event_writer *writer;
 };
 
-/* LABELS,TABLE: the last comma parts them. */
-static int read_materials(struct work *w)
+int simulate_materials(struct iso_array *labels, char **table, struct cmd *c, const char *text)
 {
-	struct record *r = &w->c->record;
-	const char *comma = strrchr(w->s->materials, ',');
+	const char *comma = strrchr(text, ',');
 	char *path;
 	int st;
 
-	if (!comma || comma == w->s->materials || !comma[1])
+	if (!comma || comma == text || !comma[1])
 		return iso_fail(ISO_EARG, "--materials %s: must be an image of labels, a comma, and a table",
-		                w->s->materials);
-	path = strndup(w->s->materials, (size_t)(comma - w->s->materials));
-	w->materials = strdup(comma + 1);
-	if (!path || !w->materials) {
+		                text);
+	path = strndup(text, (size_t)(comma - text));
+	*table = strdup(comma + 1);
+	if (!path || !*table) {
 		free(path);
 		return iso_fail(ISO_ENOMEM, "simulate: no memory for materials");
 	}
-	if (!(st = record_read_image(r, &w->labels, path, ISO_NONNEGATIVE, NULL)) &&
-	    !(st = record_input(r, path)))
-		st = record_input(r, w->materials);
+	if (!(st = record_read_image(&c->record, labels, path, ISO_NONNEGATIVE, NULL)) &&
+	    !(st = record_input(&c->record, path)))
+		st = record_input(&c->record, *table);
 	free(path);
+	return st;
+}
+
+static int read_materials(struct work *w)
+{
+	int st = simulate_materials(&w->labels, &w->materials, w->c, w->s->materials);
+
 	w->p.labels = &w->labels;
 	w->p.materials = w->materials;
 	return st;

@@ -83,7 +83,8 @@ void simulate_rates_options(struct opt o[SIMULATE_RATES_OPTIONS], struct simulat
 
 struct inputs {
 	iso_scanner *scanner;
-	struct iso_array image, mu, eff;
+	struct iso_array image, mu, labels, eff;
+	char *materials; /* the table */
 	enum iso_dead_time dead;
 	struct iso_activity_scan scan;
 };
@@ -92,6 +93,8 @@ static void free_inputs(struct inputs *in)
 {
 	iso_array_free(&in->image);
 	iso_array_free(&in->mu);
+	iso_array_free(&in->labels);
+	free(in->materials);
 	iso_array_free(&in->eff);
 	iso_scanner_free(in->scanner);
 }
@@ -132,6 +135,8 @@ static void set_scan(struct inputs *in, const struct cmd *c, const struct simula
 		.scanner = in->scanner,
 		.activity = &in->image,
 		.mu = s->mu ? &in->mu : NULL,
+		.labels = s->materials ? &in->labels : NULL,
+		.materials = in->materials,
 		.rayleigh = s->object_rayleigh,
 		.activity_bq = q->activity_bq,
 		.duration_s = s->duration_s,
@@ -172,6 +177,7 @@ static int read_inputs(struct cmd *c, struct inputs *in, const struct simulate *
 	    (st = record_read_image(&c->record, &in->image, s->image, ISO_NONNEGATIVE, NULL)) ||
 	    (st = record_input(&c->record, s->image)) ||
 	    (s->mu && (st = record_read_mu(&c->record, &in->mu, s->mu, &in->image.grid))) ||
+	    (s->materials && (st = simulate_materials(&in->labels, &in->materials, c, s->materials))) ||
 	    (s->norm && (st = read_efficiency(c, in, s->norm))) ||
 	    (s->isotope && !iso_isotope(s->isotope) && strpbrk(s->isotope, "./") &&
 	     (st = record_input(&c->record, s->isotope))))
@@ -352,6 +358,8 @@ static int refuse_others(const struct cmd *c)
 		                              "gates",
 		                              "tacs",
 		                              "basis",
+		                              "beam",
+		                              "pairs-only",
 		                              NULL };
 	const char *given = c->like ? NULL : cmd_given_of(c, others);
 
@@ -374,6 +382,7 @@ static int check_options(const struct cmd *c, const struct simulate *s)
 
 	if (!(s->rates.activity_bq > 0)) return iso_fail(ISO_EARG, "--crystals needs --activity-bq above 0");
 	if ((st = refuse_others(c))) return st;
+	if (s->mu && s->materials) return iso_fail(ISO_EARG, "--mu and --materials: give one of them");
 	if (!(s->duration_s > 0)) return iso_fail(ISO_EARG, "--activity-bq needs --duration-s");
 	if ((s->rates.range || s->rates.range_table) && !s->isotope)
 		return iso_fail(ISO_EARG, "--positron-range needs --isotope, whose positrons travel");

@@ -16,6 +16,7 @@ struct scan {
 	struct rates_setting set;
 	struct isotope isotope;
 	float *efficiency;
+	struct iso_label *label; /* ISO_LABELS_MOST of them; NULL: no labels */
 };
 
 /* 0: the scanner's; below: none. */
@@ -51,6 +52,22 @@ static int take_efficiency(struct scan *s, const struct iso_activity_scan *p)
 	}
 	s->set.readout.efficiency = s->efficiency;
 	return ISO_OK;
+}
+
+static int take_labels(struct scan *s, const struct iso_activity_scan *p)
+{
+	struct crystal_setting *c = &s->set.crystals;
+
+	if (!p->labels) return ISO_OK;
+	if (p->mu || !p->materials)
+		return iso_fail(ISO_EARG,
+		                p->mu ? "simulate: an object of 'mu' or of 'materials', not both"
+		                      : "simulate: 'labels' need 'materials', which tell what they are");
+	if (!(s->label = calloc(ISO_LABELS_MOST, sizeof *s->label)))
+		return iso_fail_memory("simulate", ISO_LABELS_MOST * (int64_t)sizeof *s->label);
+	c->labels = p->labels;
+	c->label = s->label;
+	return iso_labels_read(s->label, &c->n_labels, p->materials);
 }
 
 static void set_readout(struct rates_setting *set, const struct iso_activity_scan *p,
@@ -112,7 +129,8 @@ static int make_setting(struct scan *s, const struct iso_activity_scan *p)
 		set->isotope = &s->isotope;
 		set->half_life_s = s->isotope.half_life_s;
 	}
-	return take_efficiency(s, p);
+	st = take_labels(s, p);
+	return st ? st : take_efficiency(s, p);
 }
 
 /* ---- outputs ---- */
@@ -323,6 +341,7 @@ done:
 	iso_out_free(&k.hits.out);
 	free(k.place);
 	free(s.efficiency);
+	free(s.label);
 	iso_rates_close(&r);
 	return st;
 }
@@ -334,7 +353,9 @@ void iso_activity_scan_plan(struct iso_plan *plan, const iso_ctx *ctx, const str
 
 	if (!plan || !ctx || !p || !p->scanner || !p->activity || !(m = iso_scanner_modules(p->scanner)))
 		return;
-	set.crystals = (struct crystal_setting){ .modules = m, .mu = p->mu, .activity = p->activity };
+	set.crystals = (struct crystal_setting){
+		.modules = m, .mu = p->mu, .labels = p->labels, .activity = p->activity
+	};
 	set.activity_bq = p->activity_bq;
 	set.duration_s = p->duration_s;
 	iso_crystal_plan(plan, ctx, &set.crystals);
