@@ -31,7 +31,7 @@ class Folder(NamedTuple):
     """Data and images of a folder; what it lacks is None."""
 
     data: dict[str, Any]  # parameters of isotome.ray
-    start: Image  # of OSEM
+    start: Image  # the image after OSEM
     kappa: Image
     beta: float
     reference: Image | None  # the converged image
