@@ -129,7 +129,8 @@ void iso_crystal_scan_plan(struct iso_plan *plan, const iso_ctx *ctx, const stru
 	if (iso_ctx_is_cuda(ctx))
 		iso_plan_add(plan, "coincidences on the device", CRYSTAL_ROOM,
 		             2 * sizeof(struct crystal_event) + 48, true);
-	iso_plan_add(plan, "coincidences", CRYSTAL_ROOM, sizeof(struct crystal_event), false);
+	iso_plan_add(plan, "coincidences", iso_ctx_is_cuda(ctx) ? CRYSTAL_ROOM : CRYSTAL_PIECE / 16,
+	             sizeof(struct crystal_event) + sizeof(struct iso_event) + 8, false);
 }
 
 /* ---- decays ---- */

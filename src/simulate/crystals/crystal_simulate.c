@@ -121,7 +121,7 @@ static int run_all(struct iso_crystal_simulated *info, struct run *r)
 		iso_clock_start_of(r->ctx, p->decays > 0 ? "decays" : "events",
 	                           p->decays > 0 ? "decays" : "events", 0, p->decays > 0 ? decays : goal);
 
-	if ((st = make_block(r, CRYSTAL_PIECE))) return (int)st;
+	if ((st = make_block(r, size))) return (int)st;
 	while (!st && info->decays < decays && info->events < goal) {
 		int64_t left = decays - info->decays;
 
@@ -223,13 +223,13 @@ int iso_crystal_count(struct iso_crystal_pointed *r, iso_ctx *ctx, const struct 
 	const struct crystal_setting setting = { .modules = m, .seed = p->seed };
 	int64_t size = CRYSTAL_PIECE / (iso_ctx_is_cuda(ctx) ? 1 : 16);
 	struct iso_crystal_scan scan = { 0 };
-	struct crystal_event *e = size_alloc(CRYSTAL_PIECE, sizeof *e);
+	struct crystal_event *e = size_alloc(size, sizeof *e);
 	struct beam beam = { 0 };
 	struct sums s = { 0 };
 	int st = ISO_OK;
 
 	*r = (struct iso_crystal_pointed){ 0 };
-	if (!e) st = iso_fail_memory("simulate", CRYSTAL_PIECE * (int64_t)sizeof *e);
+	if (!e) st = iso_fail_memory("simulate", size * (int64_t)sizeof *e);
 	if (!st) st = iso_crystal_scan_create(&scan, ctx, &setting, p->at, 0);
 	st = iso_comm_agree(ctx, st);
 	if (!st && p->beam[2] > 0) aim(&scan.device.source, &beam, m, p->beam);
