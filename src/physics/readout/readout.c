@@ -7,13 +7,16 @@
 
 #include <stdlib.h>
 
+enum { LEAST = 64 };
+
 /* *p has room for n items; it at least doubles. */
 static int grow(void *p, int64_t *room, int64_t n, int64_t item)
 {
 	void *old, *grown;
 	int64_t want = n > 2 * *room ? n : 2 * *room, bytes;
 
-	if (n <= *room) return ISO_OK;
+	if (n <= *room && *room > 0) return ISO_OK;
+	if (want < LEAST) want = LEAST; /* never NULL, also for lists without pulses */
 	memcpy(&old, p, sizeof old);
 	if (!size_mul(&bytes, want, item) || !(grown = realloc(old, (size_t)bytes)))
 		return iso_fail_memory("readout", n * item);

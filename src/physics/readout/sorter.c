@@ -186,6 +186,7 @@ static void drop(struct iso_sorter_stream *q)
 	struct iso_pulses *l = &q->single;
 	int64_t n = q->opener;
 
+	if (l->n == 0) return;
 	if (q->rule.delayed && q->delayer < n) n = q->delayer;
 	if (q->rule.triples && n < l->n) /* a single of the line may come before its pair */
 		while (n > 0 && l->p[n].time - l->p[n - 1].time <= q->rule.tau) n--;
