@@ -324,12 +324,13 @@ int main_bench(int argc, char **argv)
 	struct opt own[] = {
 		{ 0, "name", .text = &name, .words = names, .value = "NAME", .positional = true,
 		  .absent = "ray",
-		  .help = "which benchmark: ray (list-mode PET), strip (two-strip J-PET), srm "
+		  .help = "ray (list-mode PET), strip (two-strip J-PET), srm "
 		          "(dual-head PET), oat (optoacoustics), scatter (scattered coincidences of a ring), "
 		          "simulate (events of a ring, voxels of a phantom), "
 		          "prior (penalties), poses (an object that moves), "
 		          "norm (passes over the pairs of a ring), dynamic (replicates, images of kinetic "
-		          "parameters), limits (what the machine can do), "
+		          "parameters), barrel (J-PET in 3-D), lifetime (positronium), limits (what the "
+		          "machine can do), "
 		          "end-to-end "
 		          "(whole runs, from a file to the image)" },
 		{ 0, "force", .flag = &c.force, .transient = true, .help = "replace an existing output" },
