@@ -65,7 +65,7 @@ void simulate_rates_options(struct opt o[SIMULATE_RATES_OPTIONS], struct simulat
 		  .absent = "the scanner's", .help = "time resolution of a single" },
 		{ 0, "prompt-kev", .real = s->prompt_kev, .count = 2, .value = "LOW,HIGH", .min = 0,
 		  .max = 1e4, .absent = "the scanner's",
-		  .help = "singles of these energies are of a prompt photon: they make no "
+		  .help = "energies of the prompt photon. Such singles make no "
 		          "pairs, and triples with a pair" },
 		{ 0, "singles-list", .text = &s->singles_list, .file = OPT_WRITES, .value = "FILE",
 		  .help = "also write every single (.npy): time, decay, crystal, energy" },
