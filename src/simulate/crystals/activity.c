@@ -313,6 +313,11 @@ int iso_activity_scan(struct iso_activity_counts *counts, iso_ctx *ctx,
 	if (st || (counts && (st = iso_sized_clear(counts, "iso_activity_counts", sizeof *counts))))
 		return st;
 	if (!p->scanner || !p->activity) return iso_fail_null(__func__);
+	if (p->truth && iso_ctx_is_cuda(ctx))
+		return iso_fail(
+			ISO_EARG,
+			"simulate: 'truth' of a scan at an activity is told on the CPU alone: take device "
+			"cpu, which gives the same events");
 	if ((st = make_setting(&s, p))) goto done;
 	s.set.sorter.delayed = delayeds != NULL;
 	k.counts = p->singles;
