@@ -25,7 +25,7 @@ struct iso_crystals {
 	bool rayleigh;   /* Rayleigh scatter in an object of mu; labelled matter has it always */
 	double window_kev[2]; /* energy window; 0, 0: the scanner's */
 	double resolution;    /* FWHM at 511 keV as a share of it; 0: the scanner's */
-	double prompt_kev;    /* of one photon more a decay, in a direction of its own; 0: none */
+	double prompt_kev;    /* energy of a third photon of each decay, in a direction of its own; 0: none */
 	uint64_t seed;
 	const char *truth; /* .npy of records that say what each event is; NULL: none */
 };
@@ -34,14 +34,14 @@ struct iso_crystals {
 struct iso_crystals_made {
 	size_t size; /* size of this struct, set by the caller */
 	int64_t decays, events;
-	int64_t met, interacted;      /* photons of the pair that met a module, and interacted in one */
-	int64_t singles;              /* pulses in the window, */
-	int64_t several_crystals;     /* of them with deposits in several crystals, */
-	int64_t not_first_crystal;    /* of them in another crystal than that of the first deposit */
-	int64_t outside_window;       /* pulses outside of the window */
-	int64_t pairs, scattered;     /* coincidences; of them with Compton scatter in the object */
-	int64_t rayleigh;             /* of the others, with Rayleigh scatter there */
-	int64_t three_or_more;        /* decays with three or more singles, which make no event */
+	int64_t met, interacted;   /* photons of the pair that met a module, and interacted in one */
+	int64_t singles;           /* pulses in the window */
+	int64_t several_crystals;  /* singles with deposits in several crystals */
+	int64_t not_first_crystal; /* singles in another crystal than that of the first deposit */
+	int64_t outside_window;    /* pulses outside of the window */
+	int64_t pairs, scattered;  /* coincidences, and those with Compton scatter in the object */
+	int64_t rayleigh;          /* pairs without Compton scatter but with Rayleigh scatter in the object */
+	int64_t three_or_more;     /* decays with three or more singles, which make no event */
 	int64_t one_module, too_near; /* two singles of one module, and others that make no pair */
 	int64_t pairs_several_crystals, pairs_not_first_crystal;
 	int64_t with_prompt; /* pairs with a deposit of a prompt photon: events, but not among `pairs` */

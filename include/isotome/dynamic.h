@@ -120,9 +120,9 @@ struct iso_fisher {
 	iso_prior *prior;        /* any but tv, in the operator's context */
 	double beta;
 	const iso_real *image;
-	double tolerance;     /* of a solve: residual over the right side; 0: 1e-4 */
-	double most_residual; /* of the image: beyond it nothing is solved; 0: no such limit */
-	int iterations;       /* of a solve, at most; 0: 100 */
+	double tolerance;     /* a solve ends at this residual over its right side; 0: 1e-4 */
+	double most_residual; /* of the image: above it nothing is solved; 0: no such limit */
+	int iterations;       /* most iterations of a solve; 0: 100 */
 	int batch;            /* regions a pass over the rays; 0: 4 */
 };
 

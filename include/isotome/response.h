@@ -17,12 +17,12 @@ typedef struct iso_response iso_response;
 
 struct iso_response_info {
 	size_t size;     /* size of this struct */
-	int64_t photons; /* that made the table */
-	int64_t records; /* those that a crystal of the module recorded */
+	int64_t photons; /* photons that made the table */
+	int64_t records; /* photons that a crystal of the module recorded */
 	double window_kev[2];
 	double area_mm2; /* D_0: effective area of the mean crystal for photons along the normal */
-	double depth_mm; /* mean depth of the first deposit, of those photons; 0: not known */
-	double chi2;     /* of the areas about their smooth curves, over the degrees of freedom */
+	double depth_mm; /* mean depth of their first deposit; 0: not known */
+	double chi2;     /* how well smooth curves fit the areas: chi-square over the degrees of freedom */
 	int64_t joined; /* histograms of offsets that were joined with those of neighbours, having fewer than 400 counts */
 	char scanner[17]; /* hash of the scanner's crystals */
 };
@@ -42,8 +42,8 @@ ISO_CHECKED int iso_response_fits(const iso_response *r, const iso_scanner *s);
 double iso_response_area(const iso_response *r, double kev, double phi_deg, double theta_deg);
 
 /* Nodes of offsets, mm: means of p = 3, 5 or 7 equal shares of the offsets of a crystal across the line, along u (round the
-   axis) or v (along it), for a direction with phi and theta of either sign. place: of the crystal in its block, along t and z;
-   layer: its layer. */
+   axis) or v (along it), for a direction with phi and theta of either sign. place: the
+   crystal's place in its block, along t and z. layer: its layer. */
 ISO_CHECKED int iso_response_nodes(double *u, double *v, const iso_response *r, int p, const int64_t place[2],
                                    int64_t layer, double phi_deg, double theta_deg);
 
@@ -52,7 +52,7 @@ ISO_CHECKED int iso_response_nodes(double *u, double *v, const iso_response *r, 
 struct iso_response_make {
 	size_t size; /* size of this struct */
 	const iso_scanner *scanner;
-	int64_t photons;  /* of 511 keV, over all directions; 0: 2e8, on CUDA 2e9 */
+	int64_t photons;  /* photons of 511 keV over all directions; 0: 2e8, on CUDA 2e9 */
 	bool no_energies; /* 511 keV alone: not for scatter */
 	uint64_t seed;
 };

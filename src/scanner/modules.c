@@ -231,15 +231,15 @@ static int read_module(struct iso_modules *m, const struct conf_node *node)
 {
 	int64_t crystals[2] = { 1, 1 }, blocks[2] = { 1, 1 }, layers = 1;
 	const struct conf_key keys[] = {
-		/* Of a block, round the ring and along z. */
+		/* Crystals of a block: round the ring, along z. */
 		{ "crystals", CONF_INTS, crystals, 2, 1, ALONG_MAX, true },
-		/* From crystal to crystal, the same. */
+		/* From crystal to crystal: round the ring, along z. */
 		{ "pitch_mm", CONF_REALS, m->pitch, 2, MM_MIN, MM_MAX, true },
-		/* Round the ring, along z, and depth of all layers together. */
+		/* Size of a crystal: round the ring, along z, depth of all layers together. */
 		{ "crystal_mm", CONF_REALS, m->crystal, 3, MM_MIN, MM_MAX, true },
-		/* Of a module, round the ring and along z. Default 1, 1. */
+		/* Blocks of a module: round the ring, along z. Default 1, 1. */
 		{ "blocks", CONF_INTS, blocks, 2, 1, ALONG_MAX, false },
-		/* Between two blocks, the same. Default 0, 0. */
+		/* Gap between two blocks: round the ring, along z. Default 0, 0. */
 		{ "block_gap_mm", CONF_REALS, m->block_gap, 2, 0, MM_MAX, false },
 		/* Layers of crystals, which share the depth. Default 1. */
 		{ "layers", CONF_INT, &layers, 1, 1, LAYERS_MAX, false },
@@ -334,7 +334,7 @@ static int read_modules(iso_scanner *s, const struct conf_node *root)
 		{ "detector", CONF_NODE, &detector, 1, 0, 0, true },
 		/* Window and resolution. */
 		{ "energy", CONF_NODE, &energy, 1, 0, 0, true },
-		/* Lines end so deep in the crystals; of several layers in their middles. Default 0. */
+		/* Lines end this deep in the crystals. With several layers, they end in the middle of a layer. Default 0. */
 		{ "interaction_depth_mm", CONF_REAL, &m->depth, 1, 0, MM_MAX, false },
 		/* Places along z are measured, not the crystal: FWHM. Default: the crystal's middle. */
 		{ "z_blur_mm", CONF_REAL, &m->z_blur, 1, 1e-3, MM_MAX, false },

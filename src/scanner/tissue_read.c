@@ -49,15 +49,15 @@ int iso_tissue_read(struct scanner_tissue *t, const struct conf_node *root)
 		{ "sphere", CONF_REALS, v[0], 4, -FAR, FAR, false },
 		/* X, Y, Z and three half axes. */
 		{ "ellipsoid", CONF_REALS, v[1], 6, -FAR, FAR, false },
-		/* X, Y, radius: a cylinder, as the option has it. */
+		/* X, Y, radius: a cylinder, as in `--tissue circle`. */
 		{ "circle", CONF_REALS, v[2], 3, -FAR, FAR, false },
 		/* X, Y, two half axes, degrees from x towards y. */
 		{ "ellipse", CONF_REALS, v[3], 5, -FAR, FAR, false },
 		/* NX, NY, NZ, H: tissue where NX x + NY y + NZ z < H. */
 		{ "plane", CONF_REALS, v[4], 4, -FAR, FAR, false },
-		/* Of the ellipsoid: three rows, its axes. Default: x, y, z. */
+		/* Axes of the ellipsoid, three rows. Default: x, y, z. */
 		{ "rotation", CONF_REALS, t->rotation, AXES, -1, 1, false },
-		/* Of sound in the tissue. */
+		/* Speed of sound in the tissue. */
 		{ "speed_mm_per_us", CONF_REAL, &t->speed, 1, .3, 10, true },
 		{ .name = NULL },
 	};

@@ -257,11 +257,11 @@ static int read_label(struct iso_label *l, const struct conf_node *node)
 	const struct conf_key keys[] = {
 		/* The number of the material in the image. */
 		{ "label", CONF_INT, &label, 1, 0, 65534, true },
-		/* For messages. */
+		/* What messages call it. */
 		{ "name", CONF_TEXT, &name, 1, 0, 0, false },
 		/* Chemical formula. */
 		{ "formula", CONF_TEXT, &formula, 1, 0, 0, false },
-		/* Or shares of the mass by element: {H: 0.11, O: 0.89}. */
+		/* Shares of the mass by element, in place of `formula`. Example: `{H: 0.11, O: 0.89}`. */
 		{ "mass", CONF_NODE, &mass, 1, 0, 0, false },
 		/* g/cm^3; 0: nothing is there. */
 		{ "density", CONF_REAL, &l->density, 1, 0, DENSITY_MOST, true },
