@@ -58,7 +58,7 @@ next() {
 		echo "${COMPREPLY[*]}"' bash "$ISOTOME" "$@")
 	[ "$got" = "$wanted" ] || fail "after '$*': '$got', expected '$wanted'"
 }
-next 'recon resample report reproduce' re
+next 'response recon resample report reproduce' re
 next 'motion' mot
 next 'recon' help rec
 models=$(grep -o '&model_[a-z]*' "$SOURCE/src/problem/model.c" | sed 's/&model_//')
