@@ -47,7 +47,7 @@ struct iso_activity_scan {
 	const enum iso_dead_time *dead_time; /* NULL: the scanner's */
 	enum iso_sorter_windows sorter;
 	enum iso_multiples multiples;
-	/* files of records, .npy; NULL: not wanted. truth: on the CPU alone */
+	/* files of records, .npy; NULL: not wanted. */
 	const char *truth, *singles_list, *triples;
 	iso_real *singles; /* counts by crystal, to be added to; NULL: not wanted */
 	const char *hits;  /* file of what photons left in crystals, on the CPU alone; NULL: not wanted */

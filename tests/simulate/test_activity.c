@@ -62,7 +62,8 @@ static struct rates_setting setting(const struct iso_modules *m, const struct is
 
 struct list {
 	int64_t n, late;
-	uint64_t hash; /* of times, crystals and energies of pairs, in their order */
+	uint64_t hash, truth; /* of times, crystals and energies of pairs, in their order; of their truth */
+	const struct rates *r;
 };
 
 static void mix(uint64_t *hash, const struct pulse *p)
@@ -70,6 +71,15 @@ static void mix(uint64_t *hash, const struct pulse *p)
 	const uint64_t of[] = { (uint64_t)p->time, p->crystal, p->decay, (uint64_t)(p->kev * 1e6) };
 
 	for (int k = 0; k < N_OF(of); k++) *hash = (*hash ^ of[k]) * 0x100000001b3ull;
+}
+
+static void mix_truth(struct list *l, const struct pulse *one, const struct pulse *two)
+{
+	struct rates_truth t;
+
+	iso_rates_truth(&t, l->r, one, two);
+	for (size_t k = 0; k < sizeof t; k++)
+		l->truth = (l->truth ^ ((const unsigned char *)&t)[k]) * 0x100000001b3ull;
 }
 
 static int keep(void *arg, const struct iso_readout_stream *q, const struct iso_sorter_stream *s)
@@ -81,6 +91,7 @@ static int keep(void *arg, const struct iso_readout_stream *q, const struct iso_
 	for (int64_t i = 0; i < both[0]->n; i++, l->n++) {
 		mix(&l->hash, s->single.p + both[0]->v[i].one);
 		mix(&l->hash, s->single.p + both[0]->v[i].two);
+		mix_truth(l, s->single.p + both[0]->v[i].one, s->single.p + both[0]->v[i].two);
 	}
 	l->late += both[1]->n;
 	return ISO_OK;
@@ -88,9 +99,10 @@ static int keep(void *arg, const struct iso_readout_stream *q, const struct iso_
 
 static struct list list_of(iso_ctx *ctx, struct rates_setting s, struct rates_result *result)
 {
-	struct list l = { 0 };
 	struct rates r;
+	struct list l = { .r = &r };
 
+	s.truth = true;
 	OK(iso_rates_open(&r, ctx, &s));
 	OK(iso_rates_run(result, &r, keep, &l));
 	iso_rates_close(&r);
@@ -139,6 +151,7 @@ static void any_slices_and_threads_give_the_same_events(void **state)
 		assert_int_equal(l.n, want.n);
 		assert_int_equal(l.late, want.late);
 		assert_true(l.hash == want.hash);
+		assert_true(l.truth == want.truth);
 		assert_true(k == 0 || r.slices > 1);
 		iso_ctx_free(ctx);
 	}
@@ -161,6 +174,7 @@ static void cuda_events_are_those_of_the_cpu(void **state)
 	assert_int_equal(l.n, want.n);
 	assert_int_equal(l.late, want.late);
 	assert_true(l.hash == want.hash);
+	assert_true(l.truth == want.truth);
 	assert_memory_equal(r, r + 1, offsetof(struct rates_result, slices));
 	iso_ctx_free(cuda);
 	iso_ctx_free(ctx);

@@ -313,13 +313,9 @@ int iso_activity_scan(struct iso_activity_counts *counts, iso_ctx *ctx,
 	if (st || (counts && (st = iso_sized_clear(counts, "iso_activity_counts", sizeof *counts))))
 		return st;
 	if (!p->scanner || !p->activity) return iso_fail_null(__func__);
-	if (p->truth && iso_ctx_is_cuda(ctx))
-		return iso_fail(
-			ISO_EARG,
-			"simulate: 'truth' of a scan at an activity is told on the CPU alone: take device "
-			"cpu, which gives the same events");
 	if ((st = make_setting(&s, p))) goto done;
 	s.set.sorter.delayed = delayeds != NULL;
+	s.set.truth = p->truth != NULL;
 	k.counts = p->singles;
 	k.r = &r;
 	if ((st = iso_rates_open(&r, ctx, &s.set))) goto done;
@@ -363,6 +359,7 @@ void iso_activity_scan_plan(struct iso_plan *plan, const iso_ctx *ctx, const str
 	};
 	set.activity_bq = p->activity_bq;
 	set.duration_s = p->duration_s;
+	set.truth = p->truth != NULL;
 	iso_crystal_plan(plan, ctx, &set.crystals);
 	iso_rates_plan(plan, ctx, &set);
 }

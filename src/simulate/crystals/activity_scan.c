@@ -81,23 +81,53 @@ static int make_map(struct rates *r)
 	if (!o->labels) return ISO_OK;
 	if (!ISO_HOST(&r->room, q, s->n_labels + 1)) return r->room.status;
 	for (int32_t k = 0; k < s->n_labels; k++) q[k + 1] = (float)s->label[k].density;
-	m->density = ISO_MOVE(&r->room, q, s->n_labels + 1);
-	return r->room.status;
+	r->host.map.density = q;
+	return ISO_UPLOAD(&r->room, m->density, q, s->n_labels + 1) ? ISO_OK : r->room.status;
 }
 
 static int make_decay(struct rates *r)
 {
+	struct decay_table *t;
 	int st;
 
 	if (!r->set.isotope) return ISO_OK;
-	if (!ISO_HOST(&r->room, r->decay, 1)) return r->room.status;
-	if ((st = iso_decay_make(r->decay, r->set.isotope, &r->set.decay))) return st;
-	r->world.later = r->decay->later_share > 0;
-	if (iso_ctx_is_cuda(r->ctx))
-		ISO_UPLOAD(&r->room, r->world.decay, r->decay, 1);
-	else
-		r->world.decay = r->decay;
-	return r->room.status ? r->room.status : r->decay->range ? make_map(r) : ISO_OK;
+	if (!ISO_HOST(&r->room, t, 1)) return r->room.status;
+	if ((st = iso_decay_make(t, r->set.isotope, &r->set.decay))) return st;
+	r->world.later = t->later_share > 0;
+	r->host.decay = t;
+	ISO_UPLOAD(&r->room, r->world.decay, t, 1);
+	return r->room.status ? r->room.status : t->range ? make_map(r) : ISO_OK;
+}
+
+/* An array of the device, on the host. */
+static const void *bring(struct rates *r, const void *from, int64_t n, int64_t size)
+{
+	void *to = from ? iso_room_host(&r->room, n, size) : NULL;
+
+	if (to) r->room.status = r->ctx->vec->download(r->ctx, to, from, n * size);
+	return to;
+}
+
+/* r->host: what rates_emit reads. */
+static int make_host(struct rates *r)
+{
+	struct rates_world *h = &r->host;
+	const struct rates_world *w = &r->world;
+	const struct iso_emission_slot *slot = w->source.slot;
+	const struct decay_table *decay = h->decay;
+	const float *density = h->map.density;
+
+	if (!iso_ctx_is_cuda(r->ctx) || !r->set.truth) {
+		*h = *w;
+		return ISO_OK;
+	}
+	*h = (struct rates_world){ .source = w->source, .decay = decay, .map = w->map };
+	h->crystals.seed = w->crystals.seed;
+	h->map.density = density;
+	h->source.slot = bring(r, slot, w->source.voxels, sizeof *slot);
+	h->map.cell =
+		bring(r, w->map.cell, (int64_t)w->map.n[0] * w->map.n[1] * w->map.n[2], sizeof *w->map.cell);
+	return r->room.status;
 }
 
 int iso_rates_open(struct rates *r, iso_ctx *ctx, const struct rates_setting *s)
@@ -117,7 +147,8 @@ int iso_rates_open(struct rates *r, iso_ctx *ctx, const struct rates_setting *s)
 	r->set.sorter.scanner = s->crystals.modules;
 	if ((st = iso_crystal_make(&r->world.crystals, &r->room, &s->crystals)) ||
 	    (st = iso_crystal_source(&r->world.source, &r->room, s->crystals.activity)) ||
-	    (st = iso_crystal_map(&r->world.pulses, &r->room, s->crystals.modules)) || (st = make_decay(r)))
+	    (st = iso_crystal_map(&r->world.pulses, &r->room, s->crystals.modules)) || (st = make_decay(r)) ||
+	    (st = make_host(r)))
 		iso_rates_close(r);
 	return st;
 }
@@ -129,7 +160,7 @@ void iso_rates_close(struct rates *r)
 
 void iso_rates_decay(struct decay *d, const struct rates *r, uint64_t number)
 {
-	rates_emit(d, &r->world, number);
+	rates_emit(d, &r->host, number);
 }
 
 /* ---- cells ---- */
@@ -364,4 +395,7 @@ void iso_rates_plan(struct iso_plan *plan, const iso_ctx *ctx, const struct rate
 	             3 * (int64_t)sizeof(struct pulse), false);
 	if (iso_ctx_is_cuda(ctx))
 		iso_plan_add(plan, "pulses of a slice", decays, (int64_t)sizeof(struct pulse), true);
+	if (iso_ctx_is_cuda(ctx) && s->truth)
+		iso_plan_add(plan, "emission table, for truth", s->crystals.activity->n,
+		             (int64_t)sizeof(struct iso_emission_slot), false);
 }

@@ -19,6 +19,7 @@ struct rates_setting {
 	struct iso_readout_rule readout; /* units, dead_unit and seed are filled in */
 	struct iso_sorter sorter;        /* good and scanner are filled in */
 	int64_t slice;                   /* decays of a slice, about; 0: as many as suit the device */
+	bool truth;                      /* iso_rates_decay will be asked */
 };
 
 enum rates_kind { RATES_TRUE, RATES_SCATTERED, RATES_RANDOM, RATES_PROMPT, RATES_PILED, RATES_KINDS };
@@ -43,8 +44,8 @@ struct rates {
 	struct iso_room room;
 	struct rates_setting set;
 	struct rates_world world;
-	struct decay_table *decay; /* on the host; NULL: none */
-	rates_hits hits;           /* on the CPU alone; NULL: nobody asks */
+	struct rates_world host; /* on CUDA, for truth: what makes decays, in memory of the host */
+	rates_hits hits;         /* on the CPU alone; NULL: nobody asks */
 	void *hits_arg;
 	int64_t cells;
 	double ticks; /* of the scan */
@@ -63,7 +64,7 @@ int iso_rates_run(struct rates_result *result, struct rates *r, rates_sink sink,
 /* What a pair is: the largest that applies. */
 enum rates_kind iso_rates_kind(const struct pulse *one, const struct pulse *two);
 
-/* The decay that made a pulse, from its number. On the CPU alone. */
+/* The decay that made a pulse, from its number, on the host: of a setting with `truth`. */
 void iso_rates_decay(struct decay *d, const struct rates *r, uint64_t number);
 
 /* What a cell gave: pulses in any order, and deposits, if they are wanted. */
