@@ -13,8 +13,9 @@ static const struct opt_usage usage = {
 	"isotropic direction. Crystals have efficiencies; attenuation, TOF blur and randoms are included. "
 	"Isotome also writes delayed coincidences and singles if you ask. With --poses, --bed or --gantry "
 	"the object moves during the scan. With --physics it follows photons "
-	"through the object and counts them by energy, so scatter of all orders is included. Events are in "
-	"the order of time. Two strips (kind: strips) see a phantom of ellipses: exactly --counts events, as "
+	"through the object and counts them by energy, so scatter of all orders is included. With --crystals "
+	"it follows them through the crystals, too. Events are in the order of time. Two "
+	"strips (kind: strips) see a phantom of ellipses: exactly --counts events, as "
 	".f32, .txt or .npy. Two panels (kind: panels) see the image or phantom by --physics, with photons "
 	"followed through the crystals, in a histogram of LORs. Transducers (kind: transducers) hear a "
 	"phantom of spheres in closed form, through their apertures and impulse response. Their traces are "
@@ -86,7 +87,8 @@ static void list_options(struct opt o[OWN_OPTIONS], struct simulate *s)
 		  .help = "also write counts per crystal that correspond to the randoms" },
 		{ 0, "truth", .text = &s->truth, .file = OPT_WRITES, .value = "FILE",
 		  .help = "also write what each event is, as .npy of bytes: 0 a true, 1, 2, ... the number "
-		          "of scatters, 255 a random. For panels use it with --list" },
+		          "of scatters, 255 a random. With --crystals it has records with energies "
+		          "and places. For panels use it with --list" },
 		{ 0, "duration-s", .real = &s->duration_s, .value = "S", .min = 0, .max = 4e6,
 		  .help = "length of the scan; 0: events have no times" },
 		{ 0, "isotope", .text = &s->isotope, .value = "NAME",
