@@ -140,6 +140,7 @@ static void set_spread(struct ray_spread *s, int lines, const double mm[2])
 		                        2.2360679774997896 }; /* roots of 2, 3, 7, 5 */
 
 	s->lines = lines > 1 ? lines : 1;
+	s->response = (struct response_view){ 0 };
 	for (int c = 0; c < 4 && s->lines > 1; c++)
 		for (int i = 0; i < s->lines; i++) {
 			int rank = 0;
