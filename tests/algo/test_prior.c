@@ -2,6 +2,7 @@
 /* Penalties: values, gradients, Hessians and curvatures against reference vectors (tests/data/priors), plain loops and
    central differences; also built in double, for the float64 tolerance. */
 #include "priors.h"
+#include "algo/prior.h"
 
 /* ---- reference vectors ---- */
 
@@ -170,7 +171,20 @@ static bool plain_choice(const struct iso_prior_spec *s, const int64_t at[3], co
 	return before < s->bowsher;
 }
 
-static void plain_pairs(double *value, double *out[3], const struct iso_prior_spec *s, const iso_real *x)
+/* How df/dx of a pair changes along (vx, vy): central differences. */
+static double plain_change(const struct iso_prior_spec *s, double x, double y, double vx, double vy)
+{
+	const double h = 1e-9;
+	double up[4], down[4];
+
+	plain_pair(up, s, x + h * vx, y + h * vy);
+	plain_pair(down, s, x - h * vx, y - h * vy);
+	return (up[1] - down[1]) / (2 * h);
+}
+
+/* out: gradient, second derivatives, curvature; and how the gradient changes along v, if that is not NULL. */
+static void plain_pairs(double *value, double *out[4], const struct iso_prior_spec *s, const iso_real *x,
+                        const iso_real *v)
 {
 	const struct iso_grid *g = &s->grid;
 
@@ -195,6 +209,7 @@ static void plain_pairs(double *value, double *out[3], const struct iso_prior_sp
 			out[0][n] += w * t[1];
 			out[1][n] += w * t[2];
 			out[2][n] += w * t[3];
+			if (v) out[3][n] += w * plain_change(s, x[n], x[m], v[n], v[m]);
 		}
 	}
 }
@@ -234,6 +249,32 @@ static void plain_tv(double *value, double *out[3], const struct iso_prior_spec 
 	}
 }
 
+/* The Hessian times v. */
+static void check_product(iso_ctx *ctx, const struct iso_prior_spec *s, const iso_real *x, const iso_real *v,
+                          const double *want)
+{
+	const int64_t n = iso_grid_voxels(&s->grid);
+	iso_real *dx = to_device(ctx, n, x), *dv = to_device(ctx, n, v), *to = to_device(ctx, n, x), *got;
+	iso_prior *r = NULL;
+
+	OK(iso_prior_create(&r, ctx, s));
+	if (prior_has_pairs(s->kind)) {
+		OK(iso_prior_product(to, r, dx, dv));
+		got = to_host(ctx, n, to);
+		if (n > 1)
+			BELOW(priors_worst(n, got, want), TOLERANCE(5e-6, 1e-6));
+		else
+			assert_true(got[0] == 0);
+		free(got);
+	} else {
+		REFUSED(iso_prior_product(to, r, dx, dv), ISO_EARG, "'tv' has no Hessian");
+	}
+	iso_prior_free(r);
+	device_free(ctx, dx);
+	device_free(ctx, dv);
+	device_free(ctx, to);
+}
+
 /* Grids of several tiles and blocks, of one row, one column, one voxel; with kappa, with weights. */
 static void check_plain(iso_ctx *ctx)
 {
@@ -247,11 +288,14 @@ static void check_plain(iso_ctx *ctx)
 		const struct iso_grid *g = &grids[i];
 		int64_t n = iso_grid_voxels(g);
 		iso_real *x = prior_noise(n, 1, 9), *kappa = prior_noise(n, 2, 7),
-			 *anatomy = prior_noise(n, 3, 3);
-		double *out[3];
+			 *anatomy = prior_noise(n, 3, 3), *along = n < 8000 ? prior_noise(n, 9, 8) : NULL;
+		double *out[4];
 
-		for (int64_t v = 0; v < n; v++) anatomy[v] = (iso_real)floor(5 * (double)anatomy[v]);
-		for (int k = 0; k < 3; k++) out[k] = calloc((size_t)n, sizeof *out[k]);
+		for (int64_t v = 0; v < n; v++) {
+			anatomy[v] = (iso_real)floor(5 * (double)anatomy[v]);
+			if (along) along[v] -= (iso_real).4;
+		}
+		for (int k = 0; k < 4; k++) out[k] = calloc((size_t)n, sizeof *out[k]);
 		for (int k = 0; k < 4 * prior_kinds(); k++) {
 			struct iso_prior_spec s = prior_usual((enum iso_prior_kind)(k / 4), g);
 			double value = 0;
@@ -261,8 +305,11 @@ static void check_plain(iso_ctx *ctx)
 				s.anatomy = anatomy;
 			else if (k % 4 > 1)
 				continue;
-			for (int o = 0; o < 3; o++) memset(out[o], 0, (size_t)n * sizeof *out[o]);
-			(prior_has_pairs(s.kind) ? plain_pairs : plain_tv)(&value, out, &s, x);
+			for (int o = 0; o < 4; o++) memset(out[o], 0, (size_t)n * sizeof *out[o]);
+			if (prior_has_pairs(s.kind))
+				plain_pairs(&value, out, &s, x, along);
+			else
+				plain_tv(&value, out, &s, x);
 			struct prior_results e = prior_evaluated(ctx, &s, x);
 
 			NEAR(e.value, value, TOLERANCE(1e-6, 1e-12) * value);
@@ -274,8 +321,10 @@ static void check_plain(iso_ctx *ctx)
 				assert_true(e.gradient[0] == 0 && e.hessian[0] == 0 && e.curvature[0] == 0);
 			}
 			prior_results_free(&e);
+			if (along) check_product(ctx, &s, x, along, out[3]);
 		}
-		for (int k = 0; k < 3; k++) free(out[k]);
+		for (int k = 0; k < 4; k++) free(out[k]);
+		free(along);
 		free(x);
 		free(kappa);
 		free(anatomy);
