@@ -3,6 +3,7 @@
    that lie elsewhere, or turned, against those of objects that do not. */
 #include "motion/pose.h"
 #include "problem/ray/model_ray.h"
+#include "scanner/pairs_kern.h"
 #include "scatter_scan.h"
 
 #define SHIFT_MM 10.
@@ -95,6 +96,12 @@ static void draw_lines(struct iso_event *e, const iso_scanner *ring)
 	}
 }
 
+static double solid_angle(const struct iso_event *e)
+{
+	return pairs_solid_angle((double[]){ e->p1[0], e->p1[1], e->p1[2] },
+	                         (double[]){ e->p2[0], e->p2[1], e->p2[2] });
+}
+
 /* The sum over a line, and its mean u. */
 static void sums_of(double *sum, double *u, const iso_real *v)
 {
@@ -134,8 +141,8 @@ static void lines_of_a_cluster(void **state)
 	OK(iso_scatter_at(own, w.ctx, there, &e, 0));
 	OK(iso_scatter_at(crystals, w.ctx, pose.table, &e, 0));
 	for (int64_t j = 0; j < e.n; j++) {
-		own[j] = (iso_real)((double)own[j] / ray_solid_angle(e.v + j));
-		crystals[j] = (iso_real)((double)crystals[j] / ray_solid_angle(e.v + j));
+		own[j] = (iso_real)((double)own[j] / solid_angle(e.v + j));
+		crystals[j] = (iso_real)((double)crystals[j] / solid_angle(e.v + j));
 		e.v[j].p1[0] -= (float)SHIFT_MM; /* into the object's axes */
 		e.v[j].p2[0] -= (float)SHIFT_MM;
 	}
