@@ -133,7 +133,7 @@ static void lines_of_a_cluster(void **state)
 	struct ray_scatter_pose pose = { .table = table_at(ring, 0, SHIFT_MM),
 		                         .weight = 1,
 		                         .z = iso_pose_identity() };
-	struct ray_problem ray = { .p = p, .scatter = { .pose = &pose, .poses = 1 } };
+	struct ray_problem ray = { .p = p, .s = ring, .scatter = { .pose = &pose, .poses = 1 } };
 	iso_real *crystals = malloc(sizeof *own * (size_t)e.n); /* looked up where the crystals are */
 
 	assert_non_null(crystals);

@@ -49,7 +49,7 @@ static const struct opt_usage usage = {
 	"  isotome simulate examples/scanners/crystal-ring.yaml --crystals --beam 30,0 --pairs 1e6 --json\n",
 };
 
-enum { OWN_OPTIONS = 19, PHYSICS_OPTIONS = 8, MOTION_OPTIONS = 10, DETECTION_OPTIONS = 5, TACS_OPTIONS = 5 };
+enum { OWN_OPTIONS = 19, PHYSICS_OPTIONS = 9, MOTION_OPTIONS = 10, DETECTION_OPTIONS = 5, TACS_OPTIONS = 5 };
 
 static void list_options(struct opt o[OWN_OPTIONS], struct simulate *s)
 {
@@ -123,6 +123,9 @@ static void list_physics(struct opt o[PHYSICS_OPTIONS], struct simulate *s)
 		  .absent = "the scanner's", .help = "rings: FWHM at 511 keV, as a share of 511 keV" },
 		{ 0, "object-rayleigh", .flag = &s->object_rayleigh,
 		  .help = "also simulate Rayleigh scatter in the object" },
+		{ 0, "acollinearity", .flag = &s->transport.acollinearity,
+		  .help = "panels, and crystals at an activity: the two photons are not quite back to back, "
+		          "0.5 degrees FWHM in each of two axes" },
 		{ 0 },
 	};
 
@@ -347,6 +350,7 @@ static const struct {
 	{ "tof-fwhm-ps", RINGS },
 	{ "randoms", RINGS | OF(ISO_PANELS) },
 	{ "bent", RINGS },
+	{ "acollinearity", OF(ISO_PANELS) },
 	{ "delayed", RINGS | OF(ISO_PANELS) },
 	{ "singles", RINGS },
 	{ "truth", RINGS | OF(ISO_PANELS) },

@@ -48,7 +48,7 @@ enum { SIMULATE_CRYSTALS_OPTIONS = 4 };
 /* Lists the options of a simulation down to the crystals. */
 void simulate_crystals_options(struct opt o[SIMULATE_CRYSTALS_OPTIONS], struct simulate *s);
 
-enum { SIMULATE_PANELS_OPTIONS = 11 };
+enum { SIMULATE_PANELS_OPTIONS = 10 };
 
 /* Lists the options of two panels, whose values are `s`. */
 void simulate_panels_options(struct opt o[SIMULATE_PANELS_OPTIONS], struct simulate *s);

@@ -32,8 +32,6 @@ void simulate_panels_options(struct opt o[SIMULATE_PANELS_OPTIONS], struct simul
 		  .help = "place a hit at the mean of its deposits, not at the largest deposit" },
 		{ 0, "first-layer", .flag = &s->transport.first_layer,
 		  .help = "take the layer of a hit from its first interaction" },
-		{ 0, "acollinearity", .flag = &s->transport.acollinearity,
-		  .help = "simulate acollinearity of 0.5 degrees FWHM" },
 		{ 0, "positron", .text = &s->transport.positron, .value = "NAME",
 		  .help = "simulate the positron range in water of F-18, C-11, O-15 or Ga-68" },
 		{ 0, "rayleigh", .flag = &s->rayleigh,

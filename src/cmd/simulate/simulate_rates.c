@@ -30,9 +30,6 @@ void simulate_rates_options(struct opt o[SIMULATE_RATES_OPTIONS], struct simulat
 		{ 0, "range-table", .text = &s->range_table, .file = OPT_READS, .value = "FILE",
 		  .help = "--positron-range by a table: r in mm, and the share of positrons within r in "
 		          "water" },
-		{ 0, "acollinearity", .flag = &s->acollinear,
-		  .help = "the two photons are not quite back to back: 0.5 degrees FWHM in each of two "
-		          "axes" },
 		{ 0, "dead-ns", .real = &s->dead_ns, .value = "NS", .min = 0, .max = 1e9,
 		  .absent = "the scanner's", .help = "dead time of a readout unit after each pulse" },
 		{ 0, "dead", .text = &s->dead, .words = dead_words, .value = "MODEL",
@@ -144,7 +141,7 @@ static void set_scan(struct inputs *in, const struct cmd *c, const struct simula
 		.half_life_s = s->half_life_s,
 		.positron_range = q->range,
 		.range_table = q->range_table,
-		.acollinearity_deg = q->acollinear ? ACOLLINEARITY_DEG : 0,
+		.acollinearity_deg = s->transport.acollinearity ? ACOLLINEARITY_DEG : 0,
 		.eff = in->eff.v,
 		.seed = (uint64_t)s->seed,
 		.resolution = given(c, "energy-resolution", s->resolution),
