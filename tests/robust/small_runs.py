@@ -138,7 +138,7 @@ simulate! simulate @ring.yaml @truth.nii --mu @mu.nii --counts {EVENTS} --exact 
 simulate_photons simulate @ring.yaml @truth.nii --mu @mu.nii --physics --energy-window 435,650 --energy-resolution 0.11 --counts {EVENTS} --exact --randoms 0.2 --truth order.npy -o e.Cdh
 simulate_moving simulate @ring.yaml @truth.nii --mu @mu.nii --mu-fixed @mu.nii --poses @poses.csv --bed @bed.csv --gantry @gantry.csv --counts {EVENTS} --randoms 0.2 --bent 0.1 --duration-s 60 -o moving.Cdh
 simulate_moving_photons simulate @ring.yaml @truth.nii --mu @mu.nii --poses @poses.csv --physics --energy-window 435,650 --energy-resolution 0.11 --counts {EVENTS} --duration-s 60 -o moving.Cdh
-simulate_activity simulate @blocks.yaml @truth.nii --mu @mu.nii --crystals --activity-bq 1e7 --duration-s {EVENTS * 1e-6} --isotope Ga-68 --positron-range --acollinearity --dead-ns 60 --pileup-ns 20 --delayed cd.Cdh --truth ct.npy --singles cs.npy --singles-list cl.npy --triples c3.npy -o c.Cdh
+simulate_activity simulate @blocks.yaml @truth.nii --mu @mu.nii --crystals --activity-bq 3e7 --duration-s {EVENTS * 1e-6} --isotope Ga-68 --positron-range --acollinearity --dead-ns 60 --pileup-ns 20 --delayed cd.Cdh --truth ct.npy --singles cs.npy --singles-list cl.npy --triples c3.npy -o c.Cdh
 simulate_lmdt! simulate @ring.yaml @truth.nii --counts {EVENTS} --exact -o e.lmdT
 sens! sens ray {RAY} --mu @mu.nii -o sens.nii
 sens_5point sens strip --scanner @strips.yaml --pixel 20 --sens-rule 5point -o x.npy
