@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* 'fisher': the covariance of regions of a penalised image, by algo/fisher.c; its files and what the record says. */
 #include "base/number.h"
+#include "core/comm.h"
 #include "core/size.h"
 #include "isotome/dynamic.h"
+#include "isotome/memory.h"
 #include "region_labels.h"
 #include "replicates.h"
 
@@ -71,7 +73,10 @@ static int make_weights(struct covariances *c)
 {
 	const int64_t n = c->r->x.n;
 	struct regions *g = &c->g;
+	const int64_t bytes = 2 * g->n * n * (int64_t)sizeof *c->weight; /* and as many of the solutions */
+	int st = iso_memory_check(c->r->ctx, "regions of 'fisher'", bytes);
 
+	if (st) return st;
 	ISO_HOST(&g->room, c->weight, g->n * n);
 	ISO_HOST(&g->room, c->value, g->n);
 	ISO_HOST(&g->room, c->covariance, (int64_t)g->n * g->n);
@@ -150,7 +155,7 @@ static int judge(struct covariances *c)
 
 static int solve(struct covariances *c, struct iso_fisher *f)
 {
-	int st = make_weights(c);
+	int st = iso_comm_agree(c->r->ctx, make_weights(c));
 
 	c->of.size = sizeof c->of;
 	f->most_residual = FAR;
@@ -179,6 +184,7 @@ int fisher_run(struct recon *r, const struct iso_prior_spec *spec, const struct 
 		memcpy(prior.parameter, of->parameter, sizeof prior.parameter);
 		st = iso_prior_create(&f.prior, r->ctx, &prior);
 	}
+	st = iso_comm_agree(r->ctx, st);
 	if (!st) st = solve(&c, &f);
 	iso_prior_free(f.prior);
 	regions_free(&c.g);
