@@ -101,8 +101,15 @@ def _problem(value: object) -> Problem:
 
 
 def of_problem(problem: Problem, **more: Any) -> Physics:
-    """The physics of a scan: operator, factors m and additive term r of the problem. more: as in Physics."""
-    _, r, m = _problem(problem).data()
+    """The physics of a scan: operator, factors m and additive term r of the problem. more: as in Physics.
+
+    Data are counts of every line that could have some: a list of events has no such likelihood.
+    """
+    y, r, m = _problem(problem).data()
+    if y is None:
+        raise errors.ArgumentError(
+            "given a list of events, whose likelihood needs a sensitivity, wanted counts: a histogram, or Physics(A)"
+        )
     return Physics(problem.operator(), m, 0.0 if r is None else r, **more)
 
 

@@ -49,6 +49,12 @@ def test_physics_of_a_scan(scan):
     assert torch.allclose(gradient, want, rtol=1e-4, atol=1e-5 * float(want.abs().max()))
 
 
+def test_a_list_has_no_counts(context):
+    events = isotome.ray(isotome.Events(lines=make_lines(50)), context=context, sens="none", **BOX)
+    with pytest.raises(isotome.ArgumentError, match="given a list of events"):
+        isotome.deepinv.of_problem(events)
+
+
 def test_counts_of_a_mean(context):
     A = ray(context, 2000)
     physics = isotome.deepinv.Physics(A, background=5, rng=torch.Generator().manual_seed(1))
