@@ -65,9 +65,10 @@ class Submission(Algorithm):
         algorithm = isotome.submission.Submission(data)           # data: of petric.get_data
         algorithm.run(numpy.inf, callbacks=metrics + isotome.submission.submission_callbacks)
 
-    An iteration is what the method does until its next image, one or two passes over the data; `done` is its number. Sinograms are read from the folder data.path; images come from data where it has
-    them. `passes` is how often the data are gone through at most; from then on, or once the image has settled to
-    `tolerance`, iterations leave the image as it is. options: parameters of isotome.ray (subsets, seed, ...).
+    An iteration is what the method does until its next image, one or two passes over the data; `done` is its
+    number. Sinograms are read from the folder data.path; images come from data where it has them. `passes` is
+    how often the data are gone through at most; from then on, or once the image has settled to `tolerance`,
+    iterations leave the image as it is. options: parameters of isotome.ray (subsets, seed, ...).
     """
 
     def __init__(
