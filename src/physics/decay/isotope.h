@@ -33,7 +33,7 @@ double iso_isotope_branching(const struct isotope *i);
 /* Photons of this energy a decay, within 0.5 keV, later ones too. */
 double iso_isotope_line(const struct isotope *i, double kev);
 
-/* Table of decays of an isotope. range: positrons travel; angle_deg: acollinearity, FWHM in each of two axes, 0: none. */
+/* Table of decays of an isotope; NULL: of pairs alone, at rest. range: positrons travel; angle_deg: acollinearity, FWHM in each of two axes, 0: none. */
 struct decay_setting {
 	bool range;
 	double angle_deg;

@@ -134,11 +134,17 @@ int iso_decay_make(struct decay_table *t, const struct isotope *i, const struct 
 	double until = 0;
 
 	memset(t, 0, sizeof *t);
+	t->angle = (float)(s->angle_deg * M_PI / 180 / sqrt(8 * log(2)));
+	if (!i) {
+		t->branches = 1;
+		t->until[0] = 1;
+		t->positron[0] = true;
+		return ISO_OK;
+	}
 	t->later_share = (float)i->later_share;
 	t->later_kev = (float)i->later_kev;
 	t->range = s->range || s->range_table;
 	t->table = s->range_table != NULL;
-	t->angle = (float)(s->angle_deg * M_PI / 180 / sqrt(8 * log(2)));
 	for (int b = 0; b < DECAY_BRANCHES && i->branch[b].share > 0; b++) {
 		const struct isotope_branch *from = &i->branch[b];
 

@@ -16,6 +16,7 @@ enum {
 	SLICE_CPU = 1 << 21, /* of a slice */
 	SLICE_CUDA = 1 << 23,
 	MOST_CELLS = 1 << 28,
+	MOST_IN_SLICE = 1 << 16, /* cells */
 };
 
 #define RATES_CELL (1ull << 63) /* history of the number of decays of a cell: + its number */
@@ -51,6 +52,9 @@ static int check(const struct rates_setting *s, double cells)
 		return iso_fail(ISO_EARG, "simulate: a delay of %g ns, must be above the window of %g ns",
 		                (double)s->sorter.delay / PULSE_TICKS_PER_NS,
 		                (double)s->sorter.tau / PULSE_TICKS_PER_NS);
+	if (s->readout.line_kev[1] > 0 && !(s->readout.line_kev[0] < s->readout.line_kev[1]))
+		return iso_fail(ISO_EARG, "simulate: window of the prompt photon %g to %g keV: must rise",
+		                s->readout.line_kev[0], s->readout.line_kev[1]);
 	if (!(s->readout.window_kev[0] < s->readout.window_kev[1]))
 		return iso_fail(ISO_EARG, "simulate: energy window %g to %g keV: must rise",
 		                s->readout.window_kev[0], s->readout.window_kev[1]);
@@ -90,7 +94,7 @@ static int make_decay(struct rates *r)
 	struct decay_table *t;
 	int st;
 
-	if (!r->set.isotope) return ISO_OK;
+	if (!r->set.isotope && !(r->set.decay.angle_deg > 0)) return ISO_OK;
 	if (!ISO_HOST(&r->room, t, 1)) return r->room.status;
 	if ((st = iso_decay_make(t, r->set.isotope, &r->set.decay))) return st;
 	r->world.later = t->later_share > 0;
@@ -325,12 +329,12 @@ static int slice_decays(const iso_ctx *ctx, const struct rates_setting *s)
 
 static int begin(struct run *u, struct rates *r)
 {
-	int64_t most =
-		1 + (int64_t)(slice_decays(r->ctx, &r->set) * (double)r->cells / iso_rates_expected(&r->set));
+	double most =
+		1 + floor(slice_decays(r->ctx, &r->set) * (double)r->cells / iso_rates_expected(&r->set));
 	int st = ISO_OK;
 
 	u->r = r;
-	u->most = most < r->cells ? most : r->cells;
+	u->most = (int64_t)fmin(fmin(most, (double)r->cells), MOST_IN_SLICE);
 	u->cell = size_alloc(u->most, sizeof *u->cell);
 	u->list = size_alloc(u->most, sizeof *u->list);
 	iso_sorter_open(&u->sorter, &r->set.sorter);
