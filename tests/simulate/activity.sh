@@ -75,6 +75,8 @@ r = json.load(open(sys.argv[1]))["results"]
 print(r[sys.argv[2]][sys.argv[3]])' "$@"; }
 more() { "$PYTHON" -c 'import sys; sys.exit(not float(sys.argv[1]) > float(sys.argv[2]))' "$1" "$2" || fail "$3: $1, $2"; }
 run "${scan[@]}" -o a.lmdT
+run "${scan[@]}" --acollinearity -o bent.lmdT
+cmp -s a.lmdT bent.lmdT && fail "--acollinearity without --isotope does nothing"
 run "${scan[@]}" --dead-ns 2000 --dead paralysable -o dead.lmdT
 run "${scan[@]}" --dead-ns 2000 -o live.lmdT
 more "$(count dead.lmdT.json singles lost_to_dead_time)" "$(count live.lmdT.json singles lost_to_dead_time)" "dead time"
@@ -103,6 +105,22 @@ refuse "did you mean Ga-68" "${scan[@]}" --isotope Ga-66
 refuse "needs --isotope" "${scan[@]}" --positron-range
 refuse "follows the activity" "${scan[@]}" --counts 1e5
 refuse "is written as .npy" "${scan[@]}" --singles-list l.h5
+refuse "needs --delayed" "${scan[@]}" --delay-ns 300
+refuse "must rise" "${scan[@]}" --prompt-kev 1300,1000
+"$PYTHON" -c 'import nibabel as nib
+i = nib.load("x.nii"); i.affine[:3, 3] += [900, 0, 0]; nib.Nifti1Image(i.dataobj, i.affine).to_filename("beside.nii")'
+for how in "--activity-bq 1e6 --duration-s 1" "--decays 1e5"; do
+	# shellcheck disable=SC2086
+	expect 3 simulate ring.yaml beside.nii --crystals $how --device cpu -o no.lmdT
+	err_has "lies outside of the scanner"
+done
 expect 3 simulate "$SOURCE/examples/scanners/clinical-ring.yaml" x.nii --crystals --activity-bq 1e6 --duration-s 1 -o no.lmdT
 err_has "detector"
 run "${scan[@]}" --dry-run -o no.lmdT
+"$PYTHON" -c 'import nibabel as nib, numpy as np
+i = nib.load("labels.nii"); nib.Nifti1Image(1 - np.asarray(i.dataobj), i.affine).to_filename("turned.nii")'
+# label 0 may be the matter, and others none
+printf '%s\n' "- {label: 0, formula: H2O, density: 1}" "- {label: 1, density: 0}" >zero.yaml
+run simulate ring.yaml x.nii --materials turned.nii,zero.yaml --crystals --activity-bq 1e5 --duration-s 0.2 --device cpu -o zero.lmdT
+run simulate ring.yaml x.nii --materials labels.nii,1.yaml --crystals --activity-bq 1e5 --duration-s 0.2 --device cpu -o one.lmdT
+same zero.lmdT one.lmdT

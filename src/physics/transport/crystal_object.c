@@ -3,6 +3,7 @@
 #include "crystal_object.h"
 #include "core/size.h"
 #include "file/in.h"
+#include "physics/emission.h"
 #include "physics/photon.h"
 #include "scanner/modules.h"
 #include "text/formula.h"
@@ -47,7 +48,22 @@ struct box {
 	bool any;
 };
 
-static void find_box(struct box *b, const struct iso_array *a)
+/* Index of a label in the table, counted from 1; 0: nothing is there, as where label 0 is not in the table. UINT16_MAX: a
+   label that is not. */
+static uint16_t label_of(const struct crystal_setting *s, double v)
+{
+	for (int32_t k = 0; k < s->n_labels; k++)
+		if (s->label[k].label == v) return (uint16_t)(s->label[k].density > 0 ? k + 1 : 0);
+	return v == 0 ? 0 : UINT16_MAX;
+}
+
+/* Whether a voxel of this value holds matter; labels NULL: activity, or mu. */
+static bool holds(const struct crystal_setting *labels, double v)
+{
+	return labels ? label_of(labels, v) > 0 : v > 0;
+}
+
+static void find_box(struct box *b, const struct iso_array *a, const struct crystal_setting *labels)
 {
 	const int64_t *n = a->grid.n;
 	int64_t i = 0;
@@ -58,7 +74,7 @@ static void find_box(struct box *b, const struct iso_array *a)
 			for (int64_t x = 0; x < n[0]; x++, i++) {
 				const int64_t at[3] = { x, y, z };
 
-				if (!(a->v[i] > 0)) continue;
+				if (!holds(labels, (double)a->v[i])) continue;
 				b->any = true;
 				for (int k = 0; k < 3; k++) {
 					if (at[k] < b->first[k]) b->first[k] = at[k];
@@ -84,9 +100,11 @@ static double reach(const struct iso_grid *g, const struct box *b)
 }
 
 /* ISO_EINPUT if the middle of a voxel with matter lies in a module's box. */
-static int check_apart(const struct iso_modules *m, const struct iso_array *a, const struct box *b,
+static int check_apart(const struct crystal_setting *s, const struct iso_array *a, const struct box *b,
                        double inner)
 {
+	const struct iso_modules *m = s->modules;
+	const struct crystal_setting *labels = s->labels ? s : NULL;
 	const struct iso_grid *g = &a->grid;
 
 	for (int64_t y = b->first[1]; y <= b->last[1]; y++)
@@ -106,7 +124,7 @@ static int check_apart(const struct iso_modules *m, const struct iso_array *a, c
 				    fabs(across) > .5 * modules_mm(m, 0))
 					continue;
 				for (int64_t z = b->first[2]; z <= b->last[2]; z++)
-					if (a->v[(z * g->n[1] + y) * g->n[0] + x] > 0 &&
+					if (holds(labels, (double)a->v[(z * g->n[1] + y) * g->n[0] + x]) &&
 					    fabs(low_of(g, 2) + ((double)z + .5) * g->voxel[2] - r->z) <
 					            .5 * modules_mm(m, 1))
 						return iso_fail(
@@ -125,20 +143,29 @@ static bool source_inside(const struct iso_array *activity, double inner)
 	struct box b;
 
 	if (!activity) return true;
-	find_box(&b, activity);
+	find_box(&b, activity, NULL);
 	return b.any && reach(&activity->grid, &b) < inner;
 }
 
-/* ---- cells ---- */
-
-/* Index of a label in the table, counted from 1; 0: nothing is there, as where label 0 is not in the table. UINT16_MAX: a
-   label that is not. */
-static uint16_t label_of(const struct crystal_setting *s, double v)
+/* ISO_EINPUT if all activity lies beyond the modules: then no line through it ends in two of them. */
+static int check_source(const struct iso_array *activity, double outer, double half)
 {
-	for (int32_t k = 0; k < s->n_labels; k++)
-		if (s->label[k].label == v) return (uint16_t)(s->label[k].density > 0 ? k + 1 : 0);
-	return v == 0 ? 0 : UINT16_MAX;
+	const struct iso_grid *g = &activity->grid;
+	double near[3];
+	struct box b;
+
+	find_box(&b, activity, NULL);
+	for (int a = 0; a < 3; a++)
+		near[a] = fmax(0, fmax(low_of(g, a) + (double)b.first[a] * g->voxel[a],
+		                       -low_of(g, a) - (double)(b.last[a] + 1) * g->voxel[a]));
+	if (!b.any || (hypot(near[0], near[1]) < outer && near[2] < half)) return ISO_OK;
+	return iso_fail(ISO_EINPUT,
+	                "simulate: all activity lies outside of the scanner, which reaches %.4g mm from its "
+	                "axis and %.4g mm along it",
+	                outer, half);
 }
+
+/* ---- cells ---- */
 
 static int fill_cells(uint16_t *cell, const struct iso_array *a, const struct box *b,
                       const struct crystal_setting *s, double densest)
@@ -197,13 +224,15 @@ int iso_crystal_object(struct crystal_object *o, struct crystal_table *t, struct
 	int64_t n = 1;
 	int st;
 
+	iso_modules_extent(&inner, &outer, &half, s->modules);
+	if (s->activity && (st = check_source(s->activity, outer, half))) return st;
 	if (!a) return ISO_OK;
 	if (!a->has_grid) return iso_fail(ISO_EINPUT, "simulate: an object without voxel sizes");
-	iso_modules_extent(&inner, &outer, &half, s->modules);
-	find_box(&b, a);
+	if (!s->labels && (st = iso_check_values(a->v, a->n, "simulate: mu of voxel"))) return st;
+	find_box(&b, a, s->labels ? s : NULL);
 	if (!b.any) return ISO_OK;
 	if (!s->labels) densest = greatest(a) / water_mu(WATER_E0);
-	if ((st = check_apart(s->modules, a, &b, inner))) return st;
+	if ((st = check_apart(s, a, &b, inner))) return st;
 	for (int k = 0; k < 3; k++) {
 		o->n[k] = (int32_t)(b.last[k] - b.first[k] + 1);
 		o->per_mm[k] = (float)(1 / a->grid.voxel[k]);
@@ -242,8 +271,8 @@ static int take_mass(struct iso_label *l, const struct conf_node *mass)
 			return iso_conf_fail(e, "mass: '%.8s' is no element", e->key);
 		if (!((weight = iso_material_source()->weight(f.z[0])) > 0))
 			return iso_conf_fail(e, "mass: no cross sections of %s", e->key);
-		used += (size_t)snprintf(l->formula + used, sizeof l->formula - used, "%s%.7f", e->key,
-		                         100 * share / weight);
+		used += (size_t)iso_snprintf(l->formula + used, sizeof l->formula - used, "%s%.7f", e->key,
+		                             100 * share / weight);
 		if (used >= sizeof l->formula) return iso_conf_fail(e, "too many elements");
 	}
 	return ISO_OK;

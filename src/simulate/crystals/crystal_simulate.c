@@ -35,8 +35,10 @@ static int check(const struct iso_crystal_simulate *p)
 		return iso_fail(ISO_EARG, "simulate: %g decays, must be 0 to 1e15", p->decays);
 	if (p->setting.mu && p->setting.labels)
 		return iso_fail(ISO_EARG, "simulate: an object of 'mu' or of 'materials', not both");
-	return p->setting.mu ? iso_check_values(p->setting.mu->v, p->setting.mu->n, "simulate: mu of voxel")
-	                     : ISO_OK;
+	if (!(p->prompt_kev <= CRYSTAL_TOP))
+		return iso_fail(ISO_EARG, "simulate: a photon of %g keV, must be at most %d", p->prompt_kev,
+		                CRYSTAL_TOP);
+	return ISO_OK;
 }
 
 /* ---- events ---- */
