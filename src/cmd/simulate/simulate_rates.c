@@ -383,6 +383,8 @@ static int check_options(const struct cmd *c, const struct simulate *s)
 	if (!(s->duration_s > 0)) return iso_fail(ISO_EARG, "--activity-bq needs --duration-s");
 	if ((s->rates.range || s->rates.range_table) && !s->isotope)
 		return iso_fail(ISO_EARG, "--positron-range needs --isotope, whose positrons travel");
+	if (!c->like && cmd_given(c, "delay-ns") && !s->delayed)
+		return iso_fail(ISO_EARG, "--delay-ns needs --delayed, whose window it moves");
 	if (s->isotope && s->half_life_s > 0)
 		return iso_fail(ISO_EARG, "--isotope and --half-life-s: give one of them");
 	if (s->singles && cmd_is_events(s->singles))

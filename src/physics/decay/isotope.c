@@ -144,6 +144,8 @@ double iso_isotope_line(const struct isotope *i, double kev)
 	return sum;
 }
 
+#define TOP_KEV 2048 /* of photons: there the tables of cross sections end */
+
 /* One entry of `branches`. */
 static int read_branch(struct isotope_branch *b, const struct conf_node *node)
 {
@@ -164,8 +166,8 @@ static int read_branch(struct isotope_branch *b, const struct conf_node *node)
 		return iso_conf_fail(lines, "photons_kev must be a list of at most %d energies", DECAY_LINES);
 	for (const struct conf_node *e = lines->child; e; e = e->next, k++)
 		if (e->type != CONF_SCALAR || !iso_number(&b->line_kev[k], e->text, strlen(e->text)) ||
-		    !(b->line_kev[k] >= 10 && b->line_kev[k] <= 20000))
-			return iso_conf_fail(e, "photons_kev must hold energies of 10 to 20000 keV");
+		    !(b->line_kev[k] >= 10 && b->line_kev[k] <= TOP_KEV))
+			return iso_conf_fail(e, "photons_kev must hold energies of 10 to 2048 keV");
 	return ISO_OK;
 }
 
@@ -210,7 +212,8 @@ static int read_later(struct isotope *i, const struct conf_node *map)
 		/* of all decays */
 		{ "share", CONF_REAL, .dst = &i->later_share, .min = 0, .max = 1, .required = true },
 		/* its energy */
-		{ "photon_kev", CONF_REAL, .dst = &i->later_kev, .min = 10, .max = 20000, .required = true },
+		{ "photon_kev", CONF_REAL, .dst = &i->later_kev, .min = 10, .max = TOP_KEV,
+		  .required = true },
 		{ 0 }
 	};
 

@@ -35,6 +35,37 @@ static int64_t ticks(double ns)
 	return llrint(ns * PULSE_TICKS_PER_NS);
 }
 
+/* Each is a number, at most so large; times fit in ticks. */
+static int check_numbers(const struct iso_activity_scan *p)
+{
+	const struct {
+		const char *name;
+		double value, most;
+	} of_scan[] = {
+		{ "half_life_s", p->half_life_s, 1e18 },
+		{ "acollinearity_deg", p->acollinearity_deg, 90 },
+		{ "window_kev", p->window_kev[1], 1e9 },
+		{ "prompt_kev", p->prompt_kev[1], 1e9 },
+		{ "resolution", p->resolution, 1 },
+		{ "trigger_kev", p->trigger_kev, 1e9 },
+		{ "single_fwhm_ps", p->single_fwhm_ps, 1e9 },
+		{ "dead_ns", p->dead_ns, 1e9 },
+		{ "pileup_ns", p->pileup_ns, 1e9 },
+		{ "coincidence_ns", p->coincidence_ns, 1e9 },
+		{ "delay_ns", p->delay_ns, 1e9 },
+	};
+
+	for (size_t k = 0; k < sizeof of_scan / sizeof *of_scan; k++)
+		if (!(of_scan[k].value <= of_scan[k].most))
+			return iso_fail(ISO_EARG, "simulate: '%s' is %g, must be at most %g", of_scan[k].name,
+			                of_scan[k].value, of_scan[k].most);
+	if (p->half_life_s < 0 || p->acollinearity_deg < 0)
+		return iso_fail(ISO_EARG,
+		                "simulate: half-life %g s, acollinearity %g degrees: must be 0 or above",
+		                p->half_life_s, p->acollinearity_deg);
+	return ISO_OK;
+}
+
 static int take_efficiency(struct scan *s, const struct iso_activity_scan *p)
 {
 	int64_t n = iso_scanner_crystals(p->scanner);
@@ -116,6 +147,7 @@ static int make_setting(struct scan *s, const struct iso_activity_scan *p)
 		return iso_fail(ISO_EINPUT, "simulate: an image of activity without voxel sizes");
 	if ((p->positron_range || p->range_table) && !p->isotope)
 		return iso_fail(ISO_EARG, "simulate: 'positron_range' needs an 'isotope'");
+	if ((st = check_numbers(p))) return st;
 	set->crystals = (struct crystal_setting){
 		.modules = m, .mu = p->mu, .activity = p->activity, .rayleigh = p->rayleigh, .seed = p->seed
 	};

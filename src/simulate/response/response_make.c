@@ -299,8 +299,8 @@ static int take(struct iso_response_make *own, const iso_ctx *ctx, const struct 
 			"response: scanner %s does not say what its crystals are: its description needs "
 			"a map such as `detector: {material: {formula: Lu2SiO5, density: 7.4}}`",
 			iso_scanner_name(own->scanner));
-	if (own->photons < 0 || (double)own->photons > 1e14)
-		return iso_fail(ISO_EARG, "response: %" PRId64 " photons, must be 0 to 1e14", own->photons);
+	if (own->photons < 0 || (double)own->photons > 1e12) /* counts have 32 bits */
+		return iso_fail(ISO_EARG, "response: %" PRId64 " photons, must be 0 to 1e12", own->photons);
 	if (own->photons == 0) own->photons = (int64_t)(iso_ctx_is_cuda(ctx) ? PHOTONS_CUDA : PHOTONS_CPU);
 	const struct iso_modules *m = own->scanner->modules;
 
