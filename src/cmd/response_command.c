@@ -83,7 +83,7 @@ int main_response(int argc, char **argv)
 		CMD_ARGUMENT("scanner", scanner, OPT_READS, "SCANNER",
 		             "scanner description with the map 'detector'"),
 		CMD_OUTPUT(out, "the table, .h5"),
-		{ 0, "photons", .real = &photons, .value = "N", .min = 1, .max = 1e14,
+		{ 0, "photons", .real = &photons, .value = "N", .min = 1, .max = 1e12,
 		  .absent = "2e8, on CUDA 2e9",
 		  .help = "photons of 511 keV, over all directions; each lower energy has a tenth of them" },
 		{ 0, "no-energies", .flag = &p.no_energies,

@@ -137,8 +137,12 @@ static double depth_of(const struct iso_modules *m, int32_t a, int32_t b)
 
 int iso_modules_check(const struct iso_modules *m, const struct conf_node *at)
 {
-	for (int32_t a = 0; a < m->count; a++)
-		for (int32_t b = a + 1; b < m->count; b++) {
+	for (int32_t a = 0; a < m->count; a++) {
+		const struct modules_ring *own = m->ring + modules_ring_of(m, a);
+		/* a ring looks the same from each of its modules: the first one speaks for all */
+		int32_t from = a == own->first ? a + 1 : own->first + own->count;
+
+		for (int32_t b = from; b < m->count; b++) {
 			double deep = depth_of(m, a, b);
 
 			if (deep > DEEPEST)
@@ -148,6 +152,7 @@ int iso_modules_check(const struct iso_modules *m, const struct conf_node *at)
 					"overlap",
 					a, b, deep);
 		}
+	}
 	for (int32_t r = 0; r < m->rings; r++)
 		if (!(m->ring[r].radius > m->cover))
 			return iso_conf_fail(at, "the cover of %g mm reaches the axis from a radius of %g mm",
