@@ -661,13 +661,10 @@ static void threads(void **state)
 
 static void cuda_same(void **state)
 {
-	iso_ctx *other = NULL;
+	iso_ctx *other = cuda_or_skip();
 
 	(void)state;
-	if (iso_ctx_create(&other, "cuda", 0) != ISO_OK) {
-		skip();
-		return;
-	}
+	if (!other) return;
 	same(other, 1 << 20, false);
 	same(other, 1 << 20, true);
 	iso_ctx_free(other);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* An object of water of any density, or of labelled materials, for photons in crystals. */
 #include "crystal_object.h"
+#include "base/number.h"
 #include "core/size.h"
 #include "file/in.h"
 #include "physics/emission.h"
 #include "physics/photon.h"
 #include "scanner/modules.h"
 #include "text/formula.h"
-
-#include <stdio.h>
 
 #define DENSITY_MOST 25. /* g/cm^3 */
 
@@ -300,13 +299,13 @@ static int read_label(struct iso_label *l, const struct conf_node *node)
 
 	if (st) return st;
 	l->label = (int32_t)label;
-	snprintf(l->name, sizeof l->name, "%s", name ? name : "");
+	iso_snprintf(l->name, sizeof l->name, "%s", name ? name : "");
 	if (!formula == !mass && l->density > 0)
 		return iso_conf_fail(node, "a material has a formula, or mass: one of them");
 	if (formula && strlen(formula) >= sizeof l->formula)
 		return iso_conf_fail(node, "formula has %zu letters, must have at most %zu", strlen(formula),
 		                     sizeof l->formula - 1);
-	if (formula) snprintf(l->formula, sizeof l->formula, "%s", formula);
+	if (formula) iso_snprintf(l->formula, sizeof l->formula, "%s", formula);
 	return mass ? take_mass(l, mass) : ISO_OK;
 }
 
