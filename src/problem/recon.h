@@ -289,6 +289,7 @@ int recon_stopped(const struct recon *r, int st, const char *from);
 
 /* What replicates of the run gave: dynamic/replicates.c. */
 struct replicated;
+struct covariances;
 
 struct opt_set replicates_params(struct replicates *s);
 int replicates_check(const iso_problem *problem); /* after the method was chosen; before data are read */
@@ -297,10 +298,13 @@ void replicates_plan(const struct recon *r, struct iso_plan *plan, int64_t rows)
 
 int fisher_check(const iso_problem *problem); /* as replicates_check */
 void fisher_plan(const struct recon *r, struct iso_plan *plan, int64_t rows);
-/* 'fisher', after the run of a method that converges, at its image r->x: files, and what the record says. prior: of the run;
-   of: what the run used and found. */
-int fisher_run(struct recon *r, const struct iso_prior_spec *prior, const struct iso_map_result *of,
+/* 'fisher': the label image, before the iterations; `made` is to be freed also after a failure. */
+int fisher_begin(struct covariances **made, struct recon *r);
+/* After the run of a method that converges, at its image r->x: files, and what the record says. prior: of the run; of: what the
+   run used and found. */
+int fisher_run(struct covariances *made, const struct iso_prior_spec *prior, const struct iso_map_result *of,
                const iso_real *sens);
+void fisher_free(struct covariances *made);
 
 /* The label image, before the iterations; `made` is to be freed also after a failure. */
 int replicates_begin(struct replicated **made, struct recon *r);

@@ -43,4 +43,8 @@ refused '--fisher does not go with --filter' --method svrg --fisher --penalty rd
 refused '--regions needs' --method svrg --penalty rdp:1
 expect 2 "${recon[@]}" --events e1.Cdh --method svrg --penalty rdp:1 --fisher -o no.nii
 err_has '--fisher needs --regions'
+# labels are looked at before the iterations
+expect 3 "${recon[@]}" --events e1.Cdh "${penalty[@]:0:5}" --regions x1.nii -o no.nii
+err_has 'labels are whole numbers'
+! grep -q 'passes over the data' err || fail "labels were read after the run"
 [ ! -e no.nii ] || fail "an image of what was refused"

@@ -9,6 +9,7 @@
 #include "replicates.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FAR .2   /* of the residual: the covariance is refused, */
@@ -44,6 +45,7 @@ void fisher_plan(const struct recon *r, struct iso_plan *plan, int64_t rows)
 	const bool cuda = iso_ctx_is_cuda(r->ctx);
 
 	if (!r->s->replicates.fisher) return;
+	iso_plan_add(plan, "labels of 'regions'", n, real, false);
 	iso_plan_add(plan, "solutions of 'fisher'", n, (4 * BATCH + 4) * real, cuda);
 	iso_plan_add(plan, "rows of 'fisher'", rows, (BATCH + 4) * real, cuda);
 }
@@ -69,14 +71,31 @@ static int make_kappa(iso_real **kappa, struct iso_room *room, const struct reco
 	return ISO_OK;
 }
 
+int fisher_begin(struct covariances **out, struct recon *r)
+{
+	const int64_t each = 2 * r->x.n * (int64_t)sizeof(iso_real); /* weights and solution */
+	struct covariances *c = size_alloc(1, sizeof *c);
+	int st;
+
+	if (!c) return iso_comm_agree(r->ctx, iso_fail_memory("regions of 'fisher'", sizeof *c));
+	*out = c;
+	c->r = r;
+	if (!(st = regions_read(&c->g, r)))
+		st = iso_memory_check(r->ctx, "regions of 'fisher'", c->g.n * each);
+	return iso_comm_agree(r->ctx, st);
+}
+
+void fisher_free(struct covariances *c)
+{
+	if (c) regions_free(&c->g);
+	free(c);
+}
+
 static int make_weights(struct covariances *c)
 {
 	const int64_t n = c->r->x.n;
 	struct regions *g = &c->g;
-	const int64_t bytes = 2 * g->n * n * (int64_t)sizeof *c->weight; /* and as many of the solutions */
-	int st = iso_memory_check(c->r->ctx, "regions of 'fisher'", bytes);
 
-	if (st) return st;
 	ISO_HOST(&g->room, c->weight, g->n * n);
 	ISO_HOST(&g->room, c->value, g->n);
 	ISO_HOST(&g->room, c->covariance, (int64_t)g->n * g->n);
@@ -160,14 +179,18 @@ static int solve(struct covariances *c, struct iso_fisher *f)
 	c->of.size = sizeof c->of;
 	f->most_residual = FAR;
 	if (!st) st = iso_fisher_run(c->covariance, NULL, &c->of, f, c->g.n, c->weight);
+	if (st == ISO_EARG) {
+		record_warn(c->r->record, "no files of 'fisher': %s", iso_message());
+		return ISO_OK;
+	}
 	if (!st) st = describe(c, c->of.residual <= FAR);
 	return st ? st : judge(c);
 }
 
-int fisher_run(struct recon *r, const struct iso_prior_spec *spec, const struct iso_map_result *of,
+int fisher_run(struct covariances *c, const struct iso_prior_spec *spec, const struct iso_map_result *of,
                const iso_real *sens)
 {
-	struct covariances c = { .r = r };
+	struct recon *r = c->r;
 	struct iso_prior_spec prior = *spec;
 	struct iso_fisher f = { .size = sizeof f,
 		                .op = r->op,
@@ -179,15 +202,14 @@ int fisher_run(struct recon *r, const struct iso_prior_spec *spec, const struct 
 	int st;
 
 	record_stage(r->record, "covariance");
-	if (!(st = regions_read(&c.g, r)) && !(st = make_kappa(&kappa, &c.g.room, r, spec->kappa, sens))) {
+	if (!(st = make_kappa(&kappa, &c->g.room, r, spec->kappa, sens))) {
 		prior.kappa = kappa;
 		memcpy(prior.parameter, of->parameter, sizeof prior.parameter);
 		st = iso_prior_create(&f.prior, r->ctx, &prior);
 	}
 	st = iso_comm_agree(r->ctx, st);
-	if (!st) st = solve(&c, &f);
+	if (!st) st = solve(c, &f);
 	iso_prior_free(f.prior);
-	regions_free(&c.g);
 	record_stage(r->record, NULL);
 	return st;
 }

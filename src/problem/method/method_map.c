@@ -374,12 +374,14 @@ static int iterate(struct recon *r, struct recon_map *m, const struct recon_sens
 	const struct iso_prior_spec prior = prior_of(r, m);
 	struct iso_map map = map_of(r, m, &prior, &sens->parts);
 	struct iso_map_result of = { .size = sizeof of };
+	struct covariances *errors = NULL;
 	struct iso_run run;
 	int st;
 
 	if (!s->start && (st = map_start(r, sens->whole))) return st;
 	if ((st = recon_run(r, &run, !(map.method == ISO_MAP_SAGA && r->op->rows_split)))) return st;
-	st = iso_map_run(r->x.v, &of, &map, &run);
+	if (s->replicates.fisher) st = fisher_begin(&errors, r);
+	if (!st) st = iso_map_run(r->x.v, &of, &map, &run);
 	record_stage(r->record, NULL);
 	if (!st) {
 		*out = (struct recon_result){
@@ -396,8 +398,9 @@ static int iterate(struct recon *r, struct recon_map *m, const struct recon_sens
 		add_up(m, r, &of, sens->whole);
 		tell(r, &of);
 		if (s->penalties.curve) st = write_curve(s->penalties.curve, &of);
-		if (!st && s->replicates.fisher && !of.stopped) st = fisher_run(r, &prior, &of, sens->whole);
+		if (!st && errors && !of.stopped) st = fisher_run(errors, &prior, &of, sens->whole);
 	}
+	fisher_free(errors);
 	iso_map_result_free(&of);
 	return st;
 }
