@@ -57,6 +57,7 @@ static int64_t values_of(const struct set *s)
 static int write_set(const struct iso_h5 *h, const struct set *s)
 {
 	hid_t space = H5Screate_simple(s->axes, s->dim, NULL), list = iso_h5_set_list(), set = -1;
+	const unsigned fast = 1;
 	hsize_t chunk[AXES];
 	bool good = false;
 
@@ -64,8 +65,9 @@ static int write_set(const struct iso_h5 *h, const struct set *s)
 	chunk[0] = 1;
 	if (list >= 0 && values_of(s) > 1 << 16 && H5Zfilter_avail(H5Z_FILTER_DEFLATE) > 0) {
 		H5Pset_chunk(list, s->axes, chunk);
-		H5Pset_shuffle(list);
-		H5Pset_deflate(list, 1);
+		/* mandatory: else a chunk that zlib has no memory for is stored as it is */
+		H5Pset_filter(list, H5Z_FILTER_SHUFFLE, H5Z_FLAG_MANDATORY, 0, NULL);
+		H5Pset_filter(list, H5Z_FILTER_DEFLATE, H5Z_FLAG_MANDATORY, 1, &fast);
 	}
 	if (space >= 0 && list >= 0)
 		set = H5Dcreate2(h->file, s->name, s->real ? H5T_IEEE_F32LE : H5T_STD_U32LE, space,
