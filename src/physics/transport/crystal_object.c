@@ -318,22 +318,27 @@ static void move_lines(struct conf_node *node)
 	}
 }
 
-#define LIST "materials:\n" /* descriptions are maps: the list becomes the value of a key */
-
+/* Descriptions are maps: the list becomes the value of a key, also one in brackets, as JSON has it. */
 static int read_list(struct conf_node **root, const char *path)
 {
+	static const char front[] = "{\"materials\": ", line[] = "materials:\n";
 	char *text = NULL, *whole;
 	size_t size = 0;
 	int st = iso_text_read(&text, &size, path, 1, "a table of materials");
 
 	if (st) return st;
-	if (!(whole = size_alloc((int64_t)(size + sizeof LIST), 1)))
+	const bool brackets = text[strspn(text, " \t\r\n")] == '[';
+	const char *before = brackets ? front : line;
+	size_t lead = strlen(before);
+
+	if (!(whole = size_alloc((int64_t)(size + sizeof front + 1), 1)))
 		st = iso_fail_memory(path, (int64_t)size);
 	else {
-		memcpy(whole, LIST, sizeof LIST - 1);
-		memcpy(whole + sizeof LIST - 1, text, size);
-		st = iso_conf_parse(root, path, whole, size + sizeof LIST - 1);
-		if (!st) move_lines((*root)->child);
+		memcpy(whole, before, lead);
+		memcpy(whole + lead, text, size);
+		if (brackets) whole[lead + size] = '}';
+		st = iso_conf_parse(root, path, whole, lead + size + brackets);
+		if (!st && !brackets) move_lines((*root)->child);
 	}
 	free(whole);
 	free(text);
