@@ -107,6 +107,8 @@ refuse "follows the activity" "${scan[@]}" --counts 1e5
 refuse "is written as .npy" "${scan[@]}" --singles-list l.h5
 refuse "needs --delayed" "${scan[@]}" --delay-ns 300
 refuse "must rise" "${scan[@]}" --prompt-kev 1300,1000
+refuse "give one of them" "${scan[@]}" --point 0,0,0
+refuse "give one of them" "${scan[@]}" --noise 1
 "$PYTHON" -c 'import nibabel as nib
 i = nib.load("x.nii"); i.affine[:3, 3] += [900, 0, 0]; nib.Nifti1Image(i.dataobj, i.affine).to_filename("beside.nii")'
 for how in "--activity-bq 1e6 --duration-s 1" "--decays 1e5"; do
@@ -122,5 +124,6 @@ i = nib.load("labels.nii"); nib.Nifti1Image(1 - np.asarray(i.dataobj), i.affine)
 # label 0 may be the matter, and others none
 printf '%s\n' "- {label: 0, formula: H2O, density: 1}" "- {label: 1, density: 0}" >zero.yaml
 run simulate ring.yaml x.nii --materials turned.nii,zero.yaml --crystals --activity-bq 1e5 --duration-s 0.2 --device cpu -o zero.lmdT
-run simulate ring.yaml x.nii --materials labels.nii,1.yaml --crystals --activity-bq 1e5 --duration-s 0.2 --device cpu -o one.lmdT
+printf '%s\n' "[" '  {"label": 1, "formula": "H2O", "density": 1}' "]" >1.json
+run simulate ring.yaml x.nii --materials labels.nii,1.json --crystals --activity-bq 1e5 --duration-s 0.2 --device cpu -o one.lmdT
 same zero.lmdT one.lmdT

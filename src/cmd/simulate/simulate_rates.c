@@ -357,6 +357,21 @@ static int refuse_others(const struct cmd *c)
 		                              "basis",
 		                              "beam",
 		                              "pairs-only",
+		                              "point",
+		                              "pairs",
+		                              "noise",
+		                              "mu-fixed",
+		                              "fields",
+		                              "field-axes",
+		                              "warp-mass",
+		                              "truth-tacs",
+		                              "truth-edges",
+		                              "tissue",
+		                              "tissue-speed",
+		                              "speed-map",
+		                              "sound-path",
+		                              "sound-amplitude",
+		                              "table-mm",
 		                              NULL };
 	const char *given = c->like ? NULL : cmd_given_of(c, others);
 
