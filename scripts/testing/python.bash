@@ -95,7 +95,7 @@ python_frameworks() {
 
 	fresh frameworks
 	pip_in frameworks install numpy pytest pytest-xdist nbclient ipykernel torch==2.8.0 deepinv==0.5.0
-	python_tree frameworks "$tests"/test_{torch,deepinv}.py
+	python_tree frameworks -rs "$tests"/test_{torch,deepinv}.py # what is skipped, and why
 	python_tree frameworks "$tests/test_examples.py" -k "unrolled or plug_and_play or learned"
 	if [ -n "${CIL_PYTHON:-}" ]; then
 		ISOTOME_LIBRARY=$PWD/build PYTHONPATH=$PWD/python "$CIL_PYTHON" -m pytest -q -p no:cacheprovider \
