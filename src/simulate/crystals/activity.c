@@ -387,7 +387,11 @@ void iso_activity_scan_plan(struct iso_plan *plan, const iso_ctx *ctx, const str
 	if (!plan || !ctx || !p || !p->scanner || !p->activity || !(m = iso_scanner_modules(p->scanner)))
 		return;
 	set.crystals = (struct crystal_setting){
-		.modules = m, .mu = p->mu, .labels = p->labels, .activity = p->activity
+		.modules = m,
+		.mu = p->mu,
+		.labels = p->labels,
+		.activity = p->activity,
+		.n_labels = p->labels ? ISO_LABELS_MOST / 8 : 0,
 	};
 	set.activity_bq = p->activity_bq;
 	set.duration_s = p->duration_s;
