@@ -19,7 +19,7 @@ static const char clinical_ring[] =
 #include "embedded/clinical-ring.yaml.h"
 	;
 
-/* Decays of a case of crystals. LINE: the draws of a decay, two of Philox at 60, are its floor. */
+/* Decays of a case of crystals where --events says nothing. LINE: the draws of a decay, two of Philox at 60, are its floor. */
 #define CRYSTAL_DECAYS 2e6 /* on the CPU; CUDA has 400 times as many */
 enum { LINE = 120 };
 
@@ -227,6 +227,13 @@ static int simulate_crystals(struct crystals_run *q)
 	return iso_crystals_simulate(&q->made, q->r->c->ctx, &q->p, forget, NULL);
 }
 
+/* Decays, of which one in some hundred gives an event. */
+static double crystal_decays(const struct run *r)
+{
+	if (cmd_given(r->c, "events")) return 100 * set.events;
+	return CRYSTAL_DECAYS * (iso_ctx_is_cuda(r->c->ctx) ? 400 : 1);
+}
+
 static int run_crystals_case(struct run *r, const char *name, const char *scanner_text, bool nema)
 {
 	struct crystals_run q = { .r = r };
@@ -243,7 +250,7 @@ static int run_crystals_case(struct run *r, const char *name, const char *scanne
 		                     .scanner = scanner,
 		                     .activity = &line,
 		                     .mu = nema ? &mu : NULL,
-		                     .decays = CRYSTAL_DECAYS * (iso_ctx_is_cuda(r->c->ctx) ? 400 : 1),
+		                     .decays = crystal_decays(r),
 		                     .exact = true,
 		                     .pairs_only = true,
 		                     .seed = (uint64_t)set.seed };
