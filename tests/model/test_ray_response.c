@@ -392,7 +392,7 @@ CUDA_TEST(cuda_sensitivity, check_sens)
 /* An EM step of 25 lines on both devices. */
 static void cuda_step(void **state)
 {
-	iso_ctx *ctx[2] = { cpu(0), cuda_or_skip() };
+	iso_ctx *cuda = cuda_or_skip(), *ctx[2] = { cpu(0), cuda };
 	iso_real *got[2];
 
 	(void)state;

@@ -235,7 +235,7 @@ int simulate_refuse(const struct opt *o, const struct simulate *s, const char *w
 
 bool simulate_asks(const struct opt *o)
 {
-	return o->given && (!o->real || *o->real != 0);
+	return o->given && (!o->real || *o->real != 0) && (!o->flag || *o->flag);
 }
 
 int simulate_phantom(struct cmd *c, iso_phantom **p, const char *path)
